@@ -17,6 +17,7 @@ from markupsafe import Markup
 from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
+from assaymark.report.text import Known, estimate, known, shown
 from assaymark.text import count
 
 
@@ -141,9 +142,9 @@ class Index:
             lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
         )
 
-    def known(self, name: str, **labels: str) -> list[Measurement]:
+    def known(self, name: str, **labels: str) -> list[Known]:
         """Those of `every` that have a value."""
-        return [item for item in self.every(name, **labels) if item.value is not None]
+        return [item for item in self.every(name, **labels) if known(item)]
 
     def value(self, name: str, **labels: str) -> float | None:
         """The value of a measurement; None where it is undefined or was not made."""
@@ -152,8 +153,12 @@ class Index:
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        href = None if item is None or item.value is None else self.links.get(item.id)
+        href = self.links.get(item.id) if known(item) else None
         return text if href is None else Linked(text, href)
+
+    def says(self, item: Measurement | None, form: Callable[[Known], str] = estimate) -> str:
+        """A measurement in a form, leading to its row; in words why it has no value."""
+        return self.to(item, form(item)) if known(item) else shown(item)
 
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:

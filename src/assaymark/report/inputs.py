@@ -26,7 +26,7 @@ from assaymark.records import (
 )
 from assaymark.report.blocks import Index, by_name
 from assaymark.report.records.judgments import Part
-from assaymark.report.text import counted, ordinal_span, shown, weakest
+from assaymark.report.text import counted, known, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
 Example = tuple[CycleKey, Context, tuple[Decision, ...]]
@@ -246,7 +246,7 @@ class RunIndex(Index):
         """The gating kappa with its sign, its format where it has one, or in words why there is none."""
         item = self.gating(dimension)
         said = self.gating_note(dimension) or self.kappa_words(item)
-        return said if item is None or item.value is None else f"{self.sign} {said}"
+        return f"{self.sign} {said}" if known(item) else said
 
     @property
     def sign(self) -> str:
@@ -255,7 +255,7 @@ class RunIndex(Index):
 
     def kappa_words(self, item: Measurement | None) -> str:
         """A kappa beside the gates, with three decimals where two would lift it over the cut-off that it misses."""
-        if item is None or item.value is None:
+        if not known(item):
             return shown(item)
         gates = self.study.gates
         lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
@@ -360,7 +360,7 @@ def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Le
 def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
     """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
     where agents that cannot be ranked would have a score of their own."""
-    found = [item.value or 0.0 for item in book.known("single.level", dimension=dimension, agent=agent)]
+    found = [item.value for item in book.known("single.level", dimension=dimension, agent=agent)]
     return (min(found), max(found)) if len(found) > 1 else None
 
 

@@ -16,7 +16,7 @@ from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
 from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
 from assaymark.report.study.controls import finds, found_words
-from assaymark.report.text import LEVELS, TAGS, TITLES, copied, shown
+from assaymark.report.text import LEVELS, TAGS, TITLES, copied, known, shown
 from assaymark.text import clean, count, percent, prose, span
 
 _RULES: Final = {
@@ -192,13 +192,12 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
 
 def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
     """Whether the held-out judge finds a difference of some pairs, never on which side; empty where not asked."""
-    asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
-    known = [m for m in asked if m.low is not None and m.high is not None]
-    if len(known) < 2:
-        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in known]
-    alike = sum(not finds(m) for m in known)
-    which = "all" if alike == len(known) else t.words(alike) if alike else "none"
-    about = f"The held-out judge was asked about {t.words(len(known))} of them"
+    asked = [m for v in pairs if (m := book.pair("probe.contrast", v)) is not None and t.bounds_of(m)]
+    if len(asked) < 2:
+        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in asked]
+    alike = sum(not finds(m) for m in asked)
+    which = "all" if alike == len(asked) else t.words(alike) if alike else "none"
+    about = f"The held-out judge was asked about {t.words(len(asked))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
 
 
@@ -219,7 +218,7 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
         ends, alone = tier_ends(book, tier), tier.ranked
         effect = effect_of(book, tier.agents[0]) if alone else None
         score, limits = None if ends is None else span(*ends), ""
-        if effect is not None and effect.value is not None and ends is not None:
+        if known(effect) and ends is not None:
             whole, _, rest = t.interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
             score, limits = book.to(effect, whole), f"({rest}"
         elif alone and score is None:
@@ -259,17 +258,16 @@ def board_section(book: RunIndex) -> b.Section:
             told: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
             told += [b.small(" judges "), judged] if judged else []
             who.append((b.bold(name), *told, b.small(f" family {family}") if family else ""))
-        score: b.Inline = b.Styled("no range was measured", "gap")
-        if given is not None:
-            score = (given, b.small(f" {bounds or 'the tier from end to end'}"))
+        none, ends = b.Styled("no range was measured", "gap"), b.small(f" {bounds or 'the tier from end to end'}")
         rank = b.noted(tier.rank, "" if tier.ranked else " cannot be ranked")
-        rows.append((rank, b.spaced(who), score, (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {why}"))))
+        rows.append((rank, b.spaced(who), none if given is None else (given, ends),
+                     (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {why}"))))  # fmt: skip
     lead = (
         "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
         "can have where these are fewer."
     )
-    effects = [m for m in (effect_of(book, agent) for agent in book.agents) if m is not None and m.value is not None]
+    effects = [m for agent in book.agents if known(m := effect_of(book, agent))]
     method = "No score was measured."
     if effects:
         sizes = sorted({m.n for m in effects})
@@ -297,7 +295,7 @@ def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[f
     """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
     mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
     alone gives."""
-    found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
+    found = [m for agent in tier.agents if known(m := effect_of(book, agent, dimension))]
     ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
     lowest, highest = book.study.scale

@@ -17,7 +17,7 @@ from assaymark.report.blocks import Block, Inline, Linked, Page, Row, Table, row
 from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, listing, real, signed, state_words
+from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, known, listing, real, signed, state_words
 from assaymark.text import bounds, clean, count, count_of, number, percent
 
 if TYPE_CHECKING:
@@ -62,23 +62,15 @@ def rows_of(
             words.append(f"agents {listing(names)}")
         title, value = titles.get(item.name, clean(item.name, 60)), why
         if not why:
-            known = f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
-            value = state_words(item) if item.value is None else known
-        cells = (
-            title,
-            "; ".join(words) or "the whole run",
-            value,
-            "" if why else bounds(item.low, item.high, item.level),
-            count_of(item.n, item.n_of),
-            clean(item.method, 200),
-        )
-        on = rests(item)
+            value = f"{number(item.value, 3)} {clean(item.unit, 24)}".rstrip() if known(item) else state_words(item)
+        interval, on = "" if why else bounds(item.low, item.high, item.level), rests(item)
+        cells = (title, "; ".join(words) or "the whole run", value, interval, count_of(item.n, item.n_of),
+                 clean(item.method, 200))  # fmt: skip
         texts = [*cells, *(text for ref in on for text in (ref, ref.href))]
         anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
-        rows.append(
-            (item, Row((*cells, spaced(on)), anchor, group, size=row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)))
-        )
+        size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
+        rows.append((item, Row((*cells, spaced(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
@@ -187,7 +179,7 @@ def evidence_section(book: RunIndex) -> b.Section:
         found, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
         for state in STATES:
             item = book.one("evidence.share", state=state, **labels)
-            value = item.value if item is not None and item.value is not None else seen.get(state, 0) / max(total, 1)
+            value = item.value if known(item) else seen.get(state, 0) / max(total, 1)
             found[state] = value, book.to(item, percent(value))
         return found
 
@@ -196,8 +188,8 @@ def evidence_section(book: RunIndex) -> b.Section:
     if evidence:
         meanings: list[Inline] = []
         for state in states:
-            known = book.value("evidence.share", state=state) is not None
-            parts: tuple[Inline, ...] = (", ", overall[state][1]) if known else ()
+            measured = known(book.one("evidence.share", state=state))
+            parts: tuple[Inline, ...] = (", ", overall[state][1]) if measured else ()
             meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
         groups = [("All agents", everything, overall)]
         groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
@@ -245,10 +237,11 @@ def _side_measures(book: RunIndex) -> Iterator[str]:
         item = book.one(name)
         if item is None:
             continue
-        value, detail = item.value or 0.0, item.detail
-        if item.value is None:
+        if not known(item):
             yield f"{title}: {state_words(item)}."
-        elif name == "evidence.no_number_share":
+            continue
+        value, detail = item.value, item.detail
+        if name == "evidence.no_number_share":
             some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
             yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
         elif name == "evidence.chance_corrected":

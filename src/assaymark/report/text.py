@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeGuard
 
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
 from assaymark.text import clean, count, count_of, number, span, visible, why_undefined
@@ -118,6 +118,17 @@ def ordinal_span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
+class Known(Measurement):
+    """What `known` makes of a measurement for those who check types: it has a value."""
+
+    value: float
+
+
+def known(item: Measurement | None) -> TypeGuard[Known]:
+    """Whether something was measured, and has a value."""
+    return item is not None and item.value is not None
+
+
 def state_words(measurement: Measurement) -> str:
     """Why there is no number, in words."""
     return why_undefined(measurement.state)
@@ -125,9 +136,9 @@ def state_words(measurement: Measurement) -> str:
 
 def shown(measurement: Measurement | None, digits: int = 2) -> str:
     """A measurement's value, or in words why there is none."""
-    if measurement is None:
-        return "not measured"
-    return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
+    if known(measurement):
+        return number(measurement.value, digits)
+    return "not measured" if measurement is None else state_words(measurement)
 
 
 def real(value: object) -> float | None:
@@ -135,20 +146,38 @@ def real(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
+def part_of(item: Measurement | None, key: str) -> float | None:
+    """A number in the detail of a measurement, where it has one."""
+    return None if item is None else real(item.detail.get(key))
+
+
+def count_in(item: Measurement, key: str, otherwise: str = "not measured", lead: str = "", end: str = "") -> str:
+    """A count in the detail of a measurement with what stands around it; ``otherwise`` where it holds none."""
+    found = item.detail.get(key)
+    return f"{lead}{count(found)}{end}" if isinstance(found, int) else otherwise
+
+
 def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
     """A p-value in a measurement's detail after ``lead``; ``otherwise`` where it holds none."""
-    p = None if item is None else real(item.detail.get(key))
+    p = part_of(item, key)
     return otherwise if p is None else f"{lead}{p_words(p)}"
-
-
-def ends_of(item: Measurement, form: Callable[[float, float], str] = span) -> str:
-    """The interval of a measurement in brackets, after its value; empty where there is none."""
-    return "" if item.low is None or item.high is None else f" ({form(item.low, item.high)})"
 
 
 def bounds_of(item: Measurement | None) -> tuple[float, float] | None:
     """The interval of a measurement, where it has one."""
     return None if item is None or item.low is None or item.high is None else (item.low, item.high)
+
+
+def limits(item: Measurement, form: Callable[[float, float], str] = span, otherwise: str = "no interval") -> str:
+    """The interval of a measurement; ``otherwise`` where it has none."""
+    ends = bounds_of(item)
+    return otherwise if ends is None else form(*ends)
+
+
+def ends_of(item: Measurement, form: Callable[[float, float], str] = span, lead: str = "") -> str:
+    """The interval of a measurement after its value, in brackets or after a ``lead``; empty where there is none."""
+    ends = limits(item, form, "")
+    return ends and (f"{lead}{ends}" if lead else f" ({ends})")
 
 
 def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
@@ -158,17 +187,20 @@ def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def estimate(item: Measurement) -> str:
+def estimate(item: Known) -> str:
     """The value of a measurement with its interval."""
-    return interval(item.value or 0.0, item.low, item.high)
+    return interval(item.value, item.low, item.high)
 
 
-def gap_words(item: Measurement, sign: int = 1) -> str:
+def with_ends(item: Known, form: Callable[[float], str] = number) -> str:
+    """The same in another form, without a word where there is no interval."""
+    return form(item.value) + ends_of(item)
+
+
+def gap_words(item: Known, sign: int = 1) -> str:
     """A difference in points with its interval; ``sign`` −1 turns it round."""
-    ends = [end for end in (item.low, item.high) if end is not None]
-    bounds = [sign * end for end in ends][::sign] if len(ends) == 2 else [None, None]
-    value = sign * (item.value or 0.0)
-    return f"{signed(value)} points {interval(value, *bounds).partition(' ')[2]}"
+    ends = limits(item, lambda low, high: span(low, high) if sign > 0 else span(-high, -low))
+    return f"{signed(sign * item.value)} points ({ends})"
 
 
 def sizes(item: Measurement) -> str:

@@ -16,11 +16,12 @@ from assaymark.report.text import (
     AGREES,
     bootstrap_of,
     bounds_of,
-    ends_of,
     fit,
+    known,
     shortened,
     state_words,
     text_width,
+    with_ends,
 )  # fmt: skip
 from assaymark.text import MINUS, number, span
 
@@ -168,9 +169,8 @@ def forest(
                     y += 12
                 continue
             figures = "no number"
-            if item.value is not None:
-                figures = number(item.value) + ends_of(item)
-                figures += "" if status == "publish" or by else f" {word}"
+            if known(item):
+                figures = with_ends(item) + ("" if status == "publish" or by else f" {word}")
             parts.append(label(0, y + 13, fit(words, 340 - 7 * len(figures), 13), bold))
             parts.append(label(NARROW, y + 13, figures, "tk", "end"))
             if by:

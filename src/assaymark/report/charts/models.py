@@ -10,11 +10,11 @@ from typing import Final
 
 import svg
 
-from assaymark.records import Level, Measurement
+from assaymark.records import Level
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, Mark, point
-from assaymark.report.text import bounds_of, fit, shortened, text_width
+from assaymark.report.text import Known, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
 KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
@@ -246,7 +246,7 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
 
 
-StressPoint = tuple[str, Measurement, float, bool | None, bool]
+StressPoint = tuple[str, Known, float, bool | None, bool]
 """A name, its Sharpe ratio, its maximum drawdown as a positive share, whether it kept the limit (None: not decided),
 and whether it is a baseline."""
 
@@ -305,7 +305,7 @@ def _stressed(
     lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), list[c.Request]()
     names, spotted = shortened([name for name, *_ in points], width * 0.3, 13), list[tuple[float, ...]]()
     for _, sharpe, fall, passes, baseline in points:
-        x, y = across(sharpe.value or 0.0), down(100 * fall)
+        x, y = across(sharpe.value), down(100 * fall)
         left, right = (x if end is None else across(end) for end in (sharpe.low, sharpe.high))
         spotted.append((y, left, right))
         if bounds_of(sharpe):

@@ -22,7 +22,7 @@ from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, fit, listing, short_hash, shortened, sizes, text_width
+from assaymark.report.text import counted, ends_of, fit, known, listing, short_hash, shortened, sizes, text_width
 from assaymark.text import clean, count, number, percent, prose
 
 COMPARISON: Final = "datasheets.html"
@@ -50,20 +50,20 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
         return b.strong_link(sheet.to(share, r.of_n(share)))
 
     dark = sheet.base_one("dark_current")
-    if dark is not None and dark.value is not None:
+    if known(dark):
         given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
         said.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
     elif not log:
         said.append(r.missing_words(dark, "what it does with nothing to choose between"))
     raw = sheet.part("raw")
-    if raw is None or raw.value is None:
+    if not known(raw):
         said.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
         # By which mechanism, with the pairs that show it; nothing where the decomposition is not there.
         why: b.Inline = ""
         stable, positional, one_sided, *_ = sec.pair_counts(sheet)
-        if r.known(sheet.part("stable")) is not None and stable + positional + one_sided:
+        if known(sheet.part("stable")) and stable + positional + one_sided:
             what = "what was said" if log else "how it was worded"
             before, strong, after = "partly for ", f"where it stood and partly for {what}", ""
             if one_sided > stable + positional:
@@ -76,30 +76,26 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
             why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
         said.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
     # How often it names the better text, where a log says which that is.
-    calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
-    if calls is not None:
-        ends = bounds_of(calls)
-        between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
-        both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
+    calls, pairs = sheet.base_one("truth.accuracy"), sheet.base_one("truth.both")
+    if known(calls):
+        between = ends_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
+        both: b.Inline = (", and in both orders of ", counts(pairs), " pairs") if known(pairs) else ""
         said.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
     seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
     if seen is not None:
         said.append(("It noticed one missing requirement in ", counts(seen), " calls."))
-    strict, seen = r.known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(sec.ONE)
-    if strict is not None and seen is not None and r.known(raw) is not None and sheet.base != STRICT:
+    strict, seen = sheet.part("raw", STRICT), sheet.steps("sensitivity", STRICT).get(sec.ONE)
+    if known(strict) and seen is not None and known(raw) and sheet.base != STRICT:
         told = "Told to be strict about ties, it preferred one of two equal texts in "
         said.append((told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
-    floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
-    if floors:
+    if floors := [m.value for m in sheet.known("point.vacuum_score")]:
         lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
         said.append(("Scoring one text at a time, it gave an empty one ", b.bold(lowest), f" points{by}."))
-    invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
-    if invalid:
+    if invalid := [m for m in sheet.every("pair.invalid_share") if m.value]:
         bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
-        said.append(
-            (b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)}).")
-        )
+        share = f" replies could not be used ({percent(bad / every, 1)})."
+        said.append((b.bold(f"{count(bad)} of {count(every)}"), share))
     return list(filter(None, said))
 
 
@@ -122,17 +118,16 @@ def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
         facts.append(("Prompt", b.noted(r.arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
-        truth = any(map(r.known, sheet.every("truth.accuracy")))
-        quality = "a column says which is better" if truth else "their quality is not known, and no manifest names them"
+        quality = "their quality is not known, and no manifest names them"
+        quality = "a column says which is better" if sheet.known("truth.accuracy") else quality
         facts.append(("Texts", b.noted(tasks, f"of a log: {quality}")))
         if log := record.log:  # where it is from, which of its rows were read, and what its labels were taken to name
             chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
             rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
-            facts.append(
-                ("File", b.noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
-            )
-            facts.append(("Rows", b.noted(rows, clean("; ".join([*chosen, *log["said"]]), 400))))
-            facts.append(("Labels", b.noted(clean(log["reading"], 300))))
+            digest = f"{log['format']}, sha256 {short_hash(log['sha256'])}"
+            facts += [("File", b.noted(clean(log["file"], 80), digest)),
+                      ("Rows", b.noted(rows, clean("; ".join([*chosen, *log["said"]]), 400))),
+                      ("Labels", b.noted(clean(log["reading"], 300)))]  # fmt: skip
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
         facts.append(("Texts", b.noted(tasks, manifest)))
@@ -246,18 +241,16 @@ def judge_page(
     drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
     planted, seeing, ladder = sec.planted_section(sheet), seeing_plots(sheet, drawn), sec.ladder_table(sheet)
     # What a log cannot give, each with its reason.
-    absent = [(what, why) for name, what, why in _ABSENT if log and not any(map(r.known, sheet.every(name)))]
+    absent = [(what, why) for name, what, why in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
-    slot = r.known(sheet.part("slot_1_share"))
-    said = [] if slot is None else [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."]
+    slot = sheet.part("slot_1_share")
+    said = [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."] if known(slot) else []
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
         said.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
     if unfit:
-        left, what = listing([peer.name for peer in unfit]), "other texts or under another prompt"
-        said.append(
-            f"Measured on {'another log or instruction' if log else what}, so not drawn here: {clean(left, 300)}."
-        )
+        what = "another log or instruction" if log else "other texts or under another prompt"
+        said.append(f"Measured on {what}, so not drawn here: {clean(listing([one.name for one in unfit]), 300)}.")
     blocks: tuple[b.Block, ...] = (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(said))
     sections = [b.Section("quiet", quiet, sec.quiet_answer(sheet), blocks)]
     if seeing:
@@ -356,10 +349,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     drawn, said = sheets[:DRAWN], list[str]()
     if not all(r.comparable(sheets[0].sheet, one.sheet) for one in sheets):
         groups: dict[tuple[str, str, str], list[str]] = {}
-        for one in sheets:
-            groups.setdefault((one.sheet.source, one.sheet.manifest, one.sheet.prompts.get(BASE, "")), []).append(
-                one.name
-            )
+        for one, sheet in ((one, one.sheet) for one in sheets):
+            groups.setdefault((sheet.source, sheet.manifest, sheet.prompts.get(BASE, "")), []).append(one.name)
         told = "; ".join(clean(listing(names), 200) for names in groups.values())
         within = "Not all judges saw the same texts under the same prompt. Numbers compare within a group only"
         said.append(f"{within}: {told}.")
@@ -388,18 +379,14 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     log, kept = all(s.is_log for s in sheets), []
     for name, labels in (*_ARMED, *_UNARMED):
         own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
-        found = [
-            s.base_one(name, **({"condition": s.condition} if own else labels))
-            if (name, labels) in _ARMED
-            else s.one(name, **labels)
-            for s in sheets
-        ]
+        found = [s.base_one(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
+                 s.one(name, **labels) for s in sheets]  # fmt: skip
         title = r.title_of(name, log)
         if "delta" in labels:
             title = f"{title}, {r.step_words(labels['delta'])} apart"
         elif "condition" in labels and not log:
-            title = f"{title}, {r.condition_words(labels['condition'])}"
-        if any(map(r.known, found)):
+            title = f"{title}, {r.kind_words(labels['condition'])}"
+        if any(map(known, found)):
             # Many judges with a link in every cell would be a page that is too long; only their names are links then.
             cells = map(_cell, sheets, found)
             kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
@@ -496,9 +483,10 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
-    if measurement is None or measurement.value is None:
-        return "not measured" if measurement is None else r.value_words(measurement)
-    return sheet.to(measurement, f"{r.value_words(measurement)} ({r.interval_words(measurement)})")
+    if measurement is None:
+        return "not measured"
+    ends = f" ({r.interval_words(measurement)})" if known(measurement) else ""
+    return sheet.to(measurement, f"{r.value_words(measurement)}{ends}")
 
 
 # --- to files ---------------------------------------------------------------------------------------------------------
@@ -542,10 +530,8 @@ def render_comparison(
 ) -> Mapping[str, str]:
     """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them."""
     names = [sheet.judge for sheet in sheets]
-    twice = repeated(names)
-    problems = [
-        Problem("judge", f"{name!r} has two datasheets; a comparison needs one of each judge") for name in twice
-    ]
+    one = "a comparison needs one of each judge"
+    problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in repeated(names)]
     if not names:
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
-from assaymark.report.blocks import Beside, Figure, Group, Index, Linked, Table, Text, by_name
+from assaymark.report import text as t
+from assaymark.report.blocks import Beside, Figure, Group, Index, Table, Text, by_name
 from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, both, told
-from assaymark.report.text import bounds_of, signed, sizes, state_words, words
+from assaymark.report.text import Known, signed, sizes, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
 SAME: Final = "same_subset"
@@ -103,7 +104,8 @@ class DatasheetIndex(Index):
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 found.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
-        return cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(found))
+        made = cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(found))
+        return replace(made, links={m.id: f"{made.rows_page}#{row_anchor(m)}" for m in sheet.measurements})
 
     @property
     def is_log(self) -> bool:
@@ -120,12 +122,6 @@ class DatasheetIndex(Index):
         """Where its measurements stand row by row: on its page, or on one of their own where they are many."""
         return f"{self.page.removesuffix('.html')}{MORE}.html" if len(self.rows) > TOGETHER else self.page
 
-    def to(self, measurement: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value; else the text alone."""
-        if measurement is None or measurement.value is None:
-            return text
-        return Linked(text, f"{self.rows_page}#{row_anchor(measurement)}")
-
     def base_one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement with exactly these labels under the base arm."""
         return self.one(name, prompt=self.base, **labels)
@@ -134,7 +130,7 @@ class DatasheetIndex(Index):
         """A part of the decomposition on the pairs that the figures show."""
         return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
-    def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
+    def steps(self, name: str, prompt: str) -> dict[float, Known]:
         """What was measured along the ladder of an arm, by step, in ascending order."""
         found = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
         return dict(sorted(found.items()))
@@ -190,11 +186,6 @@ def of_n(measurement: Measurement, *, none: str = "none") -> str:
     return f"{count(found) if found else none} of {count(measurement.n)}"
 
 
-def known(measurement: Measurement | None) -> Measurement | None:
-    """A measurement that has a value."""
-    return measurement if measurement is not None and measurement.value is not None else None
-
-
 def _key(measurement: Measurement) -> str:
     labels = {key: value for key, value in measurement.labels.items() if key != "judge"}
     return measurement_id(measurement.name, labels)
@@ -239,13 +230,10 @@ def plot_blocks(plots: Sequence[Plot]) -> Beside:
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
-_CONDITIONS: Final = {
+_KINDS: Final = {
     "same_subset": "equal texts", "different_subset": "equally many requirements, other ones",
     "graded_vacuum": "nearly identical texts", "vacuum": "nothing to choose between", "ladder": "ladder",
-    "filler": "filler",
-}  # fmt: skip
-_VARIANTS: Final = {
-    "empty": "empty texts", "whitespace": "white space only", "identical": "identical texts",
+    "filler": "filler", "empty": "empty texts", "whitespace": "white space only", "identical": "identical texts",
     "typo": "one typing error", "unit": "one unit written otherwise", "synonym": "one synonym",
 }  # fmt: skip
 _SIGNED: Final = ("criterion.shift", "drift")
@@ -264,9 +252,9 @@ def about(measurement: Measurement, *, log: bool = False) -> str:
     if "delta" in labels:
         parts.append(f"{step_words(labels['delta'])} apart")
     elif "condition" in labels:
-        parts.append("pairs of the log" if log else condition_words(labels["condition"]))
+        parts.append("pairs of the log" if log else kind_words(labels["condition"]))
     if "variant" in labels:
-        parts.append(_VARIANTS.get(labels["variant"], clean(labels["variant"], 60)))
+        parts.append(_KINDS.get(labels["variant"], clean(labels["variant"], 60)))
     if "prompt" in labels and not log:
         parts.append(arm_words(labels["prompt"]))
     known = ("judge", "delta", "condition", "variant", "prompt")
@@ -283,14 +271,9 @@ def arm_words(prompt: str) -> str:
     return ARMS.get(prompt, clean(prompt, 60))
 
 
-def condition_words(condition: str) -> str:
-    """How a kind of pairs is called."""
-    return _CONDITIONS.get(condition, clean(condition.replace("_", " "), 60))
-
-
-def variant_words(variant: str) -> str:
-    """How a kind of vacuum is called."""
-    return _VARIANTS.get(variant, clean(variant.replace("_", " "), 60))
+def kind_words(kind: str) -> str:
+    """How a kind of pairs, or of vacuum, is called."""
+    return _KINDS.get(kind, clean(kind.replace("_", " "), 60))
 
 
 def step_words(delta: str | float) -> str:
@@ -341,16 +324,11 @@ def threshold_words(measurement: Measurement) -> str:
 
 def interval_words(measurement: Measurement) -> str:
     """The interval in its form; the ends of a threshold say where they are only bounds."""
-    ends = bounds_of(measurement)
-    if ends is None:
-        return "no interval"
-    if measurement.name == "threshold":
-        low, high = (measurement.detail.get(key) for key in ("low_text", "high_text"))
-        if low is not None and high is not None:
-            said = (str(text).replace("<=", "≤") if str(text)[:1] in "<>" else number(end)
-                    for text, end in zip((low, high), ends, strict=True))  # fmt: skip
-            return " to ".join(said)
-    return span(*ends, 2 if measurement.name in _TWO else 3)
+    texts, ends = [measurement.detail.get(key) for key in ("low_text", "high_text")], t.bounds_of(measurement)
+    if ends is None or measurement.name != "threshold" or None in texts:
+        return t.limits(measurement, lambda low, high: span(low, high, 2 if measurement.name in _TWO else 3))
+    return " to ".join(str(text).replace("<=", "≤") if str(text)[:1] in "<>" else number(end)
+                       for text, end in zip(texts, ends, strict=True))  # fmt: skip
 
 
 def share_words(measurement: Measurement) -> str:
@@ -360,13 +338,10 @@ def share_words(measurement: Measurement) -> str:
     >>> share_words(m).replace(NBSP, " ")
     '43 % (35 to 52 %)'
     """
-    if measurement.value is None:
+    if not t.known(measurement):
         return state_words(measurement)
-    ends = bounds_of(measurement)
-    if ends is None:
-        return percent(measurement.value)
-    low, high = (percent(end) for end in ends)
-    return f"{percent(measurement.value)} ({low.removesuffix(f'{NBSP}%')} to {high})"
+    ends = t.ends_of(measurement, lambda low, high: f"{percent(low).removesuffix(f'{NBSP}%')} to {percent(high)}")
+    return percent(measurement.value) + ends
 
 
 def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:

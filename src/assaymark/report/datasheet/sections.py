@@ -10,13 +10,14 @@ from typing import Any, Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
+from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, Mark
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, interval, listing, p_words, real, sentence, sizes, state_words
+from assaymark.report.text import bounds_of, counted, interval, known, listing, real, sentence, sizes, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -40,26 +41,24 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     elif log:
         note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
-    pairs = [(s, r.known(m), r.known(s.part("stable"))) for s, m in zip(sheets, first, strict=True)]
+    pairs = [(s, m, s.part("stable")) for s, m in zip(sheets, first, strict=True)]
     # Whether the map can be drawn says the judge of the page, else the first that has both numbers.
-    lead, one, two = pairs[0] if focus else next((pair for pair in pairs if pair[1] and pair[2]), pairs[0])
-    if axes and one is None:
-        return r.Plot(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
-    if one is None or two is None:
-        return r.Plot(title, r.missing_words(lead.part("stable"), said[1] if axes else "the decomposition"))
+    lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
+    _, one, two = lead
+    if axes and not known(one):
+        return r.Plot(title, r.missing_words(one, "dark current"))
+    if not known(one) or not known(two):
+        return r.Plot(title, r.missing_words(two, said[1] if axes else "the decomposition"))
     level = percent(one.level) if one.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
     for at, (sheet, x, y) in enumerate(pairs):
-        cells = (r.measured_cells(sheet, m)[:2] if m else ("not measured", "none") for m in (x, y))
+        cells = (r.measured_cells(sheet, m)[:2] if known(m) else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
-        if x is not None and y is not None:
+        if known(x) and known(y):
             own = "this judge" if focus and not at and len(pairs) > 1 else ""
-            ends = bounds_of(x), bounds_of(y)
-            points.append(charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, *ends, at, own))
-            words = (
-                f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in zip(said, (x, y), strict=True)
-            )
+            points.append(charts.MapPoint(sheet.name, x.value, y.value, bounds_of(x), bounds_of(y), at, own))
+            words = (f"{what} {interval(m.value, m.low, m.high, 3)}" for what, m in zip(said, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
         title, f"Lower left is quiet. Crosses are {level} intervals." if axes else caption, name,
@@ -73,15 +72,15 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
     """The decomposition: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
-    if not any(r.known(s.part("stable")) for s in sheets[: 1 if focus else None]):
+    if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
         return r.Plot(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
     rows, cells, judges = list[charts.StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
     for at, sheet in enumerate(sheets):
-        if not r.known(sheet.part("stable")):
+        if not known(sheet.part("stable")):
             continue
-        pairs, raw = pair_counts(sheet), r.known(sheet.part("raw"))
+        pairs, raw = pair_counts(sheet), sheet.part("raw")
         what = "preference" if sheet.is_log else "false preference"
-        head = "" if raw is None else f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
+        head = f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
         rows.append((sheet.name, pairs, head, at))
         linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
@@ -103,19 +102,19 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
     graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
     kinds = [m for m in dark if "variant" in m.labels] or dark
-    found = [(r.capital(r.variant_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
+    found = [(r.capital(r.kind_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
     filler, note = sheet.base_one("filler.preference"), ""
     found += [] if filler is None else [("Filler: more words, nothing met", filler)]
-    if not any(r.known(m) for _, m in found):
+    if not any(known(m) for _, m in found):
         first = found[0][1] if found else None
         return r.Plot(title, r.missing_words(first, "preference between nearly equal texts"))
-    said = [state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}" for _, m in found]
-    rows = [AxisRow(words, text, "", m.value, bounds_of(m), "mh")
-            for (words, m), text in zip(found, said, strict=True)]  # fmt: skip
+    rows = []
+    for words, m in found:
+        shown = f"{r.of_n(m)}, {r.share_words(m)}" if known(m) else state_words(m)
+        rows.append(AxisRow(words, shown, "", m.value, bounds_of(m), "mh"))
     cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in found)
-    if filler is not None and filler.value is not None:
-        against = filler.detail.get("against")
-        left = f"; {count(against)} preferred the shorter text" if isinstance(against, int) else ""
+    if known(filler):
+        left = t.count_in(filler, "against", "", "; ", " preferred the shorter text")
         note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
     return r.Plot(
         title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
@@ -127,16 +126,16 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
 
 def pair_counts(sheet: r.DatasheetIndex) -> tuple[int, ...]:
     """How many pairs are in each class of `PARTS`; classes that were not measured have none."""
-    parts = (r.known(sheet.part(name)) for name, _, _ in charts.PARTS)
-    return tuple(0 if m is None else int(m.detail.get("pairs") or round((m.value or 0) * m.n)) for m in parts)
+    parts = (sheet.part(name) for name, _, _ in charts.PARTS)
+    return tuple(int(m.detail.get("pairs") or round(m.value * m.n)) if known(m) else 0 for m in parts)
 
 
 def identity(sheet: r.DatasheetIndex) -> str:
     """In words and numbers, that the parts of the decomposition make up the calls that named a slot."""
-    stable, other = r.known(sheet.part("stable")), r.known(sheet.part("other"))
-    if stable is None:
+    stable, other = sheet.part("stable"), sheet.part("other")
+    if not known(stable):
         return ""
-    both, rest = pair_counts(sheet), round((0.0 if other is None else other.value or 0.0) * 2 * stable.n)
+    both, rest = pair_counts(sheet), round((other.value if known(other) else 0.0) * 2 * stable.n)
     calls = [2 * both[0], 2 * both[1], both[2], rest]
     what = "Preference" if sheet.is_log else "False preference"
     formula = _FORMULA.replace("False preference", what)
@@ -163,7 +162,7 @@ def quiet_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
     shares = ((sheet.base_one("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
-    named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if m is not None and m.value is not None]
+    named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if known(m)]
     return f"It named a text {listing(named)}." if named else "Nothing of this was measured."
 
 
@@ -193,9 +192,9 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
     # The thresholds of the peers in words, and what a bound means.
-    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if r.known(s.base_one("threshold"))]
+    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if known(s.base_one("threshold"))]
     said = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
-    censored = {m.detail.get("censored") for s in sheets if (m := r.known(s.base_one("threshold")))}
+    censored = {m.detail.get("censored") for s in sheets if known(m := s.base_one("threshold"))}
     if "left" in censored:
         said.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
@@ -214,7 +213,7 @@ def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
     found = []
     for at, sheet in enumerate(sheets):
         steps = sheet.steps("sensitivity", sheet.base)
-        shares = [", ".join(f"{r.step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())]
+        shares = [", ".join(f"{r.step_words(delta)} {percent(m.value)}" for delta, m in steps.items())]
         said = "; ".join([*filter(None, shares), f"75 % threshold {threshold_line(sheet)}"])
         found.append(JudgeWords(at, sheet.name, said))
     return tuple(found)
@@ -223,15 +222,15 @@ def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
 def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.Curve:
     """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
-    points = tuple((delta, m.value or 0.0, bounds_of(m)) for delta, m in steps.items())
-    threshold = r.known(sheet.base_one("threshold"))
-    if not foot or threshold is None:
+    points = tuple((delta, m.value, bounds_of(m)) for delta, m in steps.items())
+    threshold = sheet.base_one("threshold")
+    if not foot or not known(threshold):
         return charts.Curve(sheet.name, points, at)
     censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), bounds_of(threshold)
     text = f"detects {r.threshold_words(threshold)}"
     text += f" ({r.interval_words(threshold)})" if ends and not censored else ""
     censored = censored if censored in ("left", "right") else None
-    return charts.Curve(sheet.name, points, at, (threshold.value or 0.0, ends, censored, text))
+    return charts.Curve(sheet.name, points, at, (threshold.value, ends, censored, text))
 
 
 def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
@@ -251,10 +250,8 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
             cells = []
             for name, _ in _RATES:
                 m = by_name[name].get(delta)
-                text = "not measured" if m is None else r.value_words(m)
-                if m is not None and m.value is not None and bounds_of(m) is not None:
-                    text = f"{text} ({r.interval_words(m)})"
-                cells.append(sheet.to(m, text))
+                ends = f" ({r.interval_words(m)})" if known(m) and bounds_of(m) else ""
+                cells.append("not measured" if m is None else sheet.to(m, f"{r.value_words(m)}{ends}"))
             calls = count(by_name["sensitivity"][delta].n)
             rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
     heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
@@ -264,7 +261,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
 def seeing_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     threshold = sheet.base_one("threshold")
-    if threshold is None or threshold.value is None:
+    if not known(threshold):
         return r.missing_words(threshold, "the detection threshold")
     censored, step, said = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
     if censored == "left":
@@ -277,7 +274,7 @@ def seeing_answer(sheet: r.DatasheetIndex) -> str:
 def threshold_line(sheet: r.DatasheetIndex) -> str:
     """A threshold with its interval, or why there is none."""
     threshold = sheet.base_one("threshold")
-    if threshold is None or threshold.value is None:
+    if not known(threshold):
         return r.missing_words(threshold, "the threshold").rstrip(".")
     return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
 
@@ -318,10 +315,10 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
 
 def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     """The operating point of an arm, where both of its shares were measured."""
-    raw, seen = r.known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
-    if raw is None or seen is None:
+    raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
+    if not known(raw) or seen is None:
         return None
-    return charts.MapPoint(r.arm_words(prompt), raw.value or 0.0, seen.value or 0.0, bounds_of(raw), bounds_of(seen))
+    return charts.MapPoint(r.arm_words(prompt), raw.value, seen.value, bounds_of(raw), bounds_of(seen))
 
 
 # Every measurement as a row, with what was planted where the judge is a built-in one.
@@ -369,7 +366,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
 
 def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
-    planted, known = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
+    planted, measured = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
@@ -384,14 +381,13 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
         if main or (ends is not None and not _inside(m, value)):
             inside = "yes" if _inside(m, value) else "no"
             if ends is None:
-                inside = "no interval" if m.value is not None else state_words(m)
+                inside = "no interval" if known(m) else state_words(m)
             rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
-                         sheet.to(m, r.value_words(m)), r.interval_words(m) if m.value is not None else "none",
+                         sheet.to(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
                          inside))  # fmt: skip
-    said = [
-        f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
-    ]
-    unmatched = sorted(key for key in planted if key not in known)
+    where = "are in the table of every measurement; here the main ones and all outside."
+    said = [f"{count(len(pairs))} planted values {where}"]
+    unmatched = sorted(key for key in planted if key not in measured)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
         said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
@@ -451,11 +447,11 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
     graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
     if graded:
         whole = {m.name: m for m in graded if m.labels.get("dimension") == AGGREGATE}
-        one, two = (r.known(whole.get(f"human.{name}")) for name in ("kappa", "ceiling"))
+        one, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
         answer = "On the overall score not measured."
-        if one is not None:
+        if known(one):
             answer = f"On the overall score it agrees with people at κ {r.value_words(one)}"
-            answer += "." if two is None else f"; two people agree at {r.value_words(two)}."
+            answer += f"; two people agree at {r.value_words(two)}." if known(two) else "."
         note = (
             "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
         )
@@ -463,13 +459,13 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
         found.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
     # Whether the same question gets the same answer.
     again, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
-    if again is not None and again.value is None:
+    if again is not None and not known(again):
         found.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
-        kappa, low, high = (real(again.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
+        kappa, low, high = (t.part_of(again, key) for key in ("kappa", "kappa_low", "kappa_high"))
         beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
         if kappa is not None:
-            said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
+            said = interval(kappa, low, high)
             beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
         over = f"Over {sizes(again)}: {clean(again.method, 200)}."
@@ -510,8 +506,8 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
             continue
         rows = []
         for m in found:
-            ends = f" ({span(*both)})" if m.value is not None and (both := bounds_of(m)) else ""
-            rows.append(AxisRow(_dimension(m), f"{r.value_words(m)}{ends}", "", m.value, bounds_of(m), "mh"))
+            shown = r.value_words(m) + (t.ends_of(m) if known(m) else "")
+            rows.append(AxisRow(_dimension(m), shown, "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
@@ -522,13 +518,13 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     answer = "Neither its floor, nor its slope, nor its verbosity is defined."
     if parts:
         answer = f"By dimension, {listing(parts)}."
-    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if m.value is not None]
+    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
     said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
     # How to read the worth of length, and in how many pairs of texts none could show.
     lengths = list(sheet.every("point.verbosity"))
-    if known := [m for m in lengths if m.value is not None]:
+    if found := [m for m in lengths if known(m)]:
         said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
-        alone = [m for m in known if m.labels.get("dimension") != AGGREGATE]
+        alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
         stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
         if stuck:
             said_of.append(
@@ -556,14 +552,14 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[AxisRow](), list[tuple[str, ...]]()
     for m in shifts:
-        of, ends, p = m.labels.get("of", ""), bounds_of(m), real(m.detail.get("p_holm"))
-        parts = (real(m.detail.get(key)) for key in ("old", "new"))
+        of, holm = m.labels.get("of", ""), t.p_of(m, "p_holm", otherwise="not given")
+        parts = (t.part_of(m, key) for key in ("old", "new"))
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
-            change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
+            change = r.value_words(m) + t.ends_of(m, lambda low, high: span(low, high, 3))
             filled: Mark = "mh" if of in moved else "mn"
-            drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, ends, filled))
-        holm = "not given" if p is None else p_words(p).removeprefix("p ").removeprefix("= ")
+            drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
+        holm = holm.removeprefix("p ").removeprefix("= ")
         cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
     # What the verdict on these differences is.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail

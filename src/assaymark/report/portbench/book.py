@@ -34,7 +34,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Index, Segments, WithheldGroup, by_name
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.text import NBSP, clean, count, number, percent, prose, span
+from assaymark.text import NBSP, clean, count, number, percent, prose
 
 ALL: Final = "all"
 """The leaderboard over all profiles, and the label ``profile`` of what was measured over all of them."""
@@ -190,10 +190,7 @@ class BenchmarkIndex(Index):
 
 def range_words(item: Measurement | None) -> str:
     """The interval alone, or why there is none: a point would rank the models."""
-    if item is None or item.value is None:
-        return why_none(item)
-    ends = t.bounds_of(item)
-    return "no interval" if ends is None else span(*ends)
+    return t.limits(item) if t.known(item) else why_none(item)
 
 
 def why_none(item: Measurement | None) -> str:
@@ -407,11 +404,10 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
                 strip, whole = "", book.to(item, range_words(item))
                 score: b.Inline = whole
-                if item is not None and item.value is not None:
-                    point = item.value if head.licensed else None
-                    strip = Markup(interval_strip(axis, t.bounds_of(item), point))
-                    if point is not None:
-                        score = (book.to(item, number(point)), f" ({whole})")
+                if t.known(item):
+                    strip = Markup(interval_strip(axis, t.bounds_of(item), item.value if head.licensed else None))
+                    if head.licensed:
+                        score = (book.to(item, number(item.value)), f" ({whole})")
                 mixed = built_in.get(model) and not all(built_in.values())
                 said = (head.ranks.get(model, ""), "reference model" if mixed else "")
                 labels = {"model": model, "profile": profile, "windows": "all"}
@@ -446,7 +442,7 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
     said = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
     serial = book.one("order.autocorrelation", dimension=board)
-    if serial is not None and serial.value is not None:
+    if t.known(serial):
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
         effect = ", so every order is at most qualified" if serial.detail["flagged"] else ""
@@ -455,7 +451,7 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
         said.append(text)
     reach = book.one("order.detectable", dimension=board)
-    if reach is not None and reach.value is not None:
+    if t.known(reach):
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
         power = percent(float(reach.detail["power"]))
         said.append(f"Smallest detectable difference (power {power}): {leader} for a leader, {pair} for a single pair.")
@@ -491,7 +487,7 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
 
 def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with half of its interval."""
-    if item is None or item.value is None:
+    if not t.known(item):
         return b.Share(None, why_none(item))
     ends = t.bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")

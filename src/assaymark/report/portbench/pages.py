@@ -303,12 +303,11 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     if profile is not None and book.stress and book.has_pipeline:
         limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
         for name in book.names:
-            falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
-                     if one.detail.get("stress") and one.value is not None]  # fmt: skip
-            deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
-            if deepest is not None and kept is not None:
-                rows.append((clean(name, 60), deepest.value or 0.0, kept))
-                lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
+            falls = book.known("bench.drawdown", model=name, profile=profile.name)
+            deepest = max((m for m in falls if m.detail.get("stress")), key=lambda m: m.value, default=None)
+            if deepest is not None and (kept := book.gate(name, profile.name)) is not None:
+                rows.append((clean(name, 60), deepest.value, kept))
+                lines.append((clean(name, 60), book.to(deepest, percent(deepest.value, 1)),
                               book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
         who = clean(profile.name, 40)
         half = _half("limits", heading, f"Not decided under the {who} profile.")
@@ -385,9 +384,8 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         best[stage], bars = None if most is None else most.value, []
         for name in book.names:
             item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
-            bar = None if item is None or item.value is None else (bounds_of(item), number(item.value))
-            bars.append(bar)
-            rows.append("no score" if bar is None else book.to(item, t.shown(item)))
+            bars.append((bounds_of(item), number(item.value)) if t.known(item) else None)
+            rows.append(book.to(item, number(item.value)) if t.known(item) else "no score")
         columns.append((stage, words, tuple(bars), best[stage]))
     names = [clean(name, 60) for name in book.names]
     drawn = [["no score" if bar is None else bar[1] for bar in bars] for _, _, bars, _ in columns]
@@ -401,14 +399,11 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
     hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
-    told = tuple(
-        b.Text((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
-        for note in hatched
-    )
+    told = (b.Text((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
+            for note in hatched)  # fmt: skip
     # The two stages furthest from what is possible.
-    reached = {
-        name: max((float(bar[1]) for bar in bars if bar is not None), default=None) for name, _, bars, _ in columns
-    }
+    reached = {name: max((float(bar[1]) for bar in bars if bar is not None), default=None)
+               for name, _, bars, _ in columns}  # fmt: skip
     gaps = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
     lost = "Bars are intervals of mean scores from 0 to 1."
@@ -430,13 +425,12 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     rows, lines = list[charts.Twice](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
-        ends = bounds_of(item)
-        return ends, span(*ends) if ends else t.shown(item)
+        return bounds_of(item), t.limits(item, otherwise=t.shown(item))
 
     for head in bench.group_heads(book, board):
         for at, name in enumerate(head.members):
             item, other = board.levels[name], book.run.others.get(name)
-            first, second = bar(item), None if other is None or other.value is None else bar(other)
+            first, second = bar(item), bar(other) if t.known(other) else None
             kind = charts.KINDS[head.level or "no-claim"]
             rows.append((clean(name, 60), first, second, kind, not at and bool(rows)))
             lines.append((clean(name, 60), book.to(item, first[1]), "" if second is None else second[1]))
@@ -487,17 +481,14 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     ranked = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "
     note: list[b.Inline] = [ranked, b.Linked("see sentences", "claims.html"), "."] if board.pairs else []
     note += [" ", b.Linked("By template", "scores.html#questions")]
-    top, said = board.tiers[0], ""
+    top, said = board.tiers[0], "No model is shown to know more than another."
     if len(board.tiers) > 1:
         said = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
-    else:
-        said = (
-            "No model is shown to know more than another." if len(top) > 1 else f"{clean(top[0], 60)} alone was asked."
-        )
+    elif len(top) == 1:
+        said = f"{clean(top[0], 60)} alone was asked."
     item = next(iter(book.every("bench.dissociation")), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
-    if item is not None and item.value is not None and open_:
-        between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
-        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
+    if t.known(item) and open_:
+        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{t.ends_of(item, lead=', ')})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, said, figure, b.Text(tuple(note)))

@@ -24,7 +24,7 @@ from assaymark.report.page import Frame, file_stems
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import QUESTIONS, BenchmarkIndex, BenchRun
 from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
-from assaymark.report.text import block, counted, interval, moment, signed
+from assaymark.report.text import block, counted, estimate, known, moment, signed
 from assaymark.text import clean, count, number, span
 
 Answer = tuple[str, Scored]
@@ -354,8 +354,8 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
     if not values:
         return None
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
-    known = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
-    title = f"By {by}, {_WORDS[condition] if known else f'{clean(condition, 24)} condition'}"
+    told = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
+    title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
     board, heads, rows = book.board(QUESTIONS), list[bench.GroupHead | None]([None]), list[b.Row]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
         heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
@@ -366,17 +366,15 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
             for value in values:
                 item = book.one("bench.question", **labels, **{key: value})
                 cell = bench.stage_cell(book, item)
-                if condition == DIFFERENCE and item is not None and item.value is not None:
+                if condition == DIFFERENCE and known(item):
                     # A difference has its sign; it is no share of 1, so it has no tint.
                     cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))
                 cells.append(cell)
             note = "" if head is None else head.ranks.get(model, "")
             item, every = book.one("bench.question", **labels), ""
             if whole:  # a point only where the rank is supported
-                every = bench.range_words(item)
-                if item is not None and item.value is not None and item.low is not None and head and head.licensed:
-                    every = interval(item.value, item.low, item.high)
-                every = book.to(item, every)
+                pointed = known(item) and item.low is not None and head and head.licensed
+                every = book.to(item, estimate(item) if known(item) and pointed else bench.range_words(item))
             who = clean(model, 60), b.small(note) if note else ""
             rows.append(b.Row((who, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)

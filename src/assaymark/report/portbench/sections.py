@@ -23,7 +23,7 @@ from assaymark.report.measurements import Measured, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, interval, listing, moment, plural, signed
+from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, known, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
 _BRUSHED, _FIRST_PAGE = 14_000, 3_000
@@ -64,7 +64,7 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
     if profile is None:
         return None
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
-    deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
+    deepest = max((m for m in falls if known(m)), key=lambda m: m.value, default=None)
     windows = [w for w in (*book.stress, *book.windows) if deepest is None or w.name == deepest.labels["window"]]
     views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
     return next((view for view in views if view is not None), None)
@@ -89,7 +89,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
         item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
         caption: list[b.Inline] = [b.bold(clean(name, 60))]
         why = "No history: this episode was not run to its end."
-        if item is not None and item.value is not None:
+        if known(item):
             broken = item.value > limit + bench.ROUNDING
             caption.append(b.Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
         elif item is not None:
@@ -126,7 +126,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
     def cells(items: Sequence[Measurement | None]) -> list[str]:
         texts = []
         for (_, _, kind), item in zip(_FIGURES, items, strict=True):
-            if item is None or item.value is None:
+            if not known(item):
                 texts.append(bench.why_none(item))
                 continue
             value, ends = item.value, bounds_of(item)
@@ -207,19 +207,16 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
     for name in book.names[:15]:  # marks that can be told apart on one figure
         labels = {"model": name, "profile": book.profile, "windows": "all"}
-        pair = [book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4")]
-        values = [(item, item.value) for item in pair if item is not None and item.value is not None]
-        if len(values) < 2:
+        x, y = (book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4"))
+        if not known(x) or not known(y):
             absent.append(clean(name, 40))
             continue
-        (_, x), (_, y) = values
-        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (bounds_of(item) for item, _ in values))
-        points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
-        said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
-        rows.append((clean(name, 40), *said))
+        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in map(bounds_of, (x, y)))
+        points.append(MapPoint(clean(name, 40), x.value, y.value, one, two, len(points)))
+        rows.append((clean(name, 40), book.says(x), book.says(y)))
     if not points:
         return None
-    title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
+    title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
     heads = ("S2, signals", "S4, trading")
     wide, narrow = both(
         "signals", title, desc,
@@ -250,25 +247,22 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
             falls = [book.one("bench.baseline", baseline=model, window=one, figure="drawdown") for one in stress]
             marks.append((model, True, sharpe, falls))
         for model, baseline, sharpe, falls in marks:
-            known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
-            if sharpe is None or sharpe.value is None or len(known) < len(falls):
+            depths = [(abs(item.value), item) for item in falls if known(item)]
+            if not known(sharpe) or len(depths) < len(falls):
                 missing += [] if baseline else [clean(model, 60)]
                 continue
-            deepest, item = max(known, key=itemgetter(0))
+            deepest, item = max(depths, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
             called = baseline_word(model) if baseline else clean(model, 60)
             points.append((called, sharpe, deepest, passes, baseline))
             kept = "not decided" if passes is None else "within" if passes else "beyond"
-            value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
-            rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
+            rows.append((called, book.says(sharpe), book.to(item, percent(deepest, 1)), kept))
         if not points:
             continue
         where, level = book.window(window.name), percent(book.run.plan.level)
         title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
-        desc = "; ".join(
-            f"{name}: Sharpe {number(sharpe.value or 0.0)}, maximum drawdown {percent(fall, 1)}"
-            for name, sharpe, fall, *_ in points
-        )
+        desc = "; ".join(f"{name}: Sharpe {number(sharpe.value)}, maximum drawdown {percent(fall, 1)}"
+                         for name, sharpe, fall, *_ in points)  # fmt: skip
         wide, narrow = stress_scatter(f"scatter-{at}", points, limit, where, title, f"{desc}.")
         caption = (
             f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
@@ -350,7 +344,7 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
             for scenario in least:
                 reached = book.one("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
                 cell = _bar_cell(book, reached)
-                if reached is None or reached.value is None:
+                if not known(reached):
                     cells.append(cell)
                     continue
                 safe = bool(reached.detail.get("safe"))
@@ -366,7 +360,7 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
 
 def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
     """A number in [0, 1] with its interval."""
-    if item is None or item.value is None:
+    if not known(item):
         return b.Share(None, bench.why_none(item), style="bar")
     ends = bounds_of(item)
     return b.Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")

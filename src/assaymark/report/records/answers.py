@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, Row, bold, row_bytes
-from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
+from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
 from assaymark.report.records.judgments import TILDE, call_cell
@@ -67,8 +67,8 @@ class Booklet:
             rows = list[Answer]()
             for pair in pairs:  # whether it is the text that meets more requirements
                 apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
-                variant = f": {variant_words(pair.variant)}" if pair.variant else ""
-                condition, first_text = condition_words(pair.condition), pair.order[0]
+                variant = f": {kind_words(pair.variant)}" if pair.variant else ""
+                condition, first_text = kind_words(pair.condition), pair.order[0]
                 said = _VERDICTS.get(pair.verdict, f"invalid: {clean(pair.reason or 'no reason was kept', 200)}")
                 if pair.verdict in ("1", "2"):
                     chosen = pair.order[int(pair.verdict) - 1]

@@ -17,7 +17,7 @@ from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
-from assaymark.report.text import EQUAL_WEIGHT
+from assaymark.report.text import EQUAL_WEIGHT, bounds_of, known
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
@@ -142,18 +142,18 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
     item = book.one("season.excess", baseline=others[0].name)
     points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
     more = words.say("earned.whole", baseline=baseline, n=len(navs[0]) - 1, points=points)
-    if item is not None and item.value is None:
-        more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    elif item is not None and item.value is not None:
-        daily = words.number(100 * item.value, 3, sign=True)
-        if item.low is None or item.high is None:
+    if known(item):
+        daily, ends = words.number(100 * item.value, 3, sign=True), bounds_of(item)
+        if ends is None:
             more += f" {words.say('earned.daily_alone', points=daily)}"
         else:
-            low, high = (words.number(100 * end, 3, sign=True) for end in (item.low, item.high))
+            low, high = (words.number(100 * end, 3, sign=True) for end in ends)
             level = words.percent(item.level if item.level is not None else 0.95, 0)
-            zero = "holds_zero" if item.low <= 0 <= item.high else "clear_of_zero"
+            zero = "holds_zero" if ends[0] <= 0 <= ends[1] else "clear_of_zero"
             interval = words.say("earned.daily", points=daily, level=level, n=item.n, low=low, high=high)
             more += f" {interval} {words.say(f'earned.{zero}')}"
+    elif item is not None:
+        more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
     return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), made[0])), made[1]
 
 
@@ -162,10 +162,10 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)
     agreement = None if row is None else row.agreement
-    known = [grade for grade in book.grades if grade.composite is not None]
+    usable = [grade for grade in book.grades if grade.composite is not None]
     if row is None or agreement is None:
         return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
-    points = sorted(one.composite or 0.0 for one in known) or [agreement.low, agreement.high]
+    points = sorted(one.composite or 0.0 for one in usable) or [agreement.low, agreement.high]
     kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.state]
     if kind == "single" and not place.shown:
         kind = "alone"
@@ -174,7 +174,7 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
     sentence = book.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
     if row.absent:
         sentence += f" {book.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
-    first = book.one("season.composite", judge=known[0].judge if known else "")
+    first = book.one("season.composite", judge=usable[0].judge if usable else "")
     judged = lookup.note(first, sentence)
     if row.total is None:
         return (judged,)
@@ -182,7 +182,7 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
     total = book.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*own, *tier)), strict=True))
-        total = book.say("head.range", n=len(known), **ends)
+        total = book.say("head.range", n=len(usable), **ends)
     return judged, " ", lookup.note(book.one(name), total)
 
 
@@ -203,13 +203,13 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     judged = book.say("reliability.judged", points=tuple(words.number(one, 0) for one in points)) if points else ""
     item = book.one("season.reliability")
     answer = book.say("reliability.listed", n=len(wrong)) if wrong else book.say("reliability.unchecked")
-    if item is not None and item.value is None:
-        answer = book.say("reliability.none", why=words.term("state", item.state))
-    elif item is not None and item.value is not None:
+    if known(item):
         failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
         answer = book.say("reliability.clear", **numbers, n=item.n)
         if failed:
             answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
+    elif item is not None:
+        answer = book.say("reliability.none", why=words.term("state", item.state))
     reliable = (note(item, answer), *some, listed, judged)
     # What was known of the future, and what each judge says of it, where one saw some.
     looked = [one for one in usable if one.lookahead is not None]
@@ -237,12 +237,12 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
 
 def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
     item, words = book.one("season.thrash"), book.words
-    if item is not None and item.value is not None and item.detail.get("trades") == 0:
+    if known(item) and item.detail.get("trades") == 0:
         return book.say("thrash.no_trade")
     said_of = [book.say("thrash.uncounted")]
-    if item is not None and item.value is None:
+    if item is not None and not known(item):
         said_of = [book.say("thrash.none", why=words.term("state", item.state))]
-    elif item is not None and item.value is not None:
+    elif known(item):
         said_of = [book.say("thrash.answer", n=round(item.value))]
         within, counts = item.detail.get("within"), item.detail.get("by_symbol")
         said_of += [book.say("thrash.within", n=within)] if isinstance(within, int) else []

@@ -17,7 +17,7 @@ from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls
 from assaymark.report.page import in_parts, paged_by
 from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, Words
 from assaymark.report.season.leaderboard import baseline_name
-from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt
+from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt, known, part_of
 from assaymark.text import clean
 
 T = TypeVar("T")
@@ -337,15 +337,15 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
     if not book.lines:
         return ()
     item, words, found = book.one("season.ledger"), book.words, list[b.Inline]()
-    if item is not None and item.value is None:
-        found.append(book.say("ledger.no_share", why=words.term("state", item.state)))
-    elif item is not None and item.value is not None:
+    if known(item):
         said = book.say("ledger.share", share=words.percent(item.value), n=item.n)
-        chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
-        if isinstance(chance, (int, float)) and isinstance(corrected, (int, float)):
-            values = {"chance": words.percent(float(chance)), "corrected": words.number(float(corrected), 2)}
+        chance, corrected = part_of(item, "chance"), part_of(item, "corrected")
+        if chance is not None and corrected is not None:
+            values = {"chance": words.percent(chance), "corrected": words.number(corrected, 2)}
             said = f"{said} {book.say('ledger.chance', **values)}"
         found.append(book.lookup.note(item, said))
+    elif item is not None:
+        found.append(book.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
     if isinstance(silent, int) and isinstance(steps, int):
         found.append(book.say("ledger.silent", silent=silent, n=steps))

@@ -17,10 +17,10 @@ from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
+from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.paths import falls
 from assaymark.report.season.index import SeasonIndex, Words, whole
-from assaymark.report.text import EQUAL_WEIGHT, fit, text_width
+from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
 from assaymark.text import clean
 
 WIDTH: Final = 192
@@ -38,9 +38,9 @@ BandNames = tuple[str, str, str]
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names."""
-    known = list(points)
-    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in known)))
-    high = max((bands.strong + _ROOM, *(value + _NEAR for value in known)))
+    given = list(points)
+    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in given)))
+    high = max((bands.strong + _ROOM, *(value + _NEAR for value in given)))
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
@@ -89,10 +89,11 @@ def part_figure(
     name: str, rows: Sequence[PartRow], bands: Bands, names: BandNames, title: str, desc: str
 ) -> tuple[str, str]:
     """The parts of an axis for half a screen and for a phone, where titles stand above their marks."""
-    sizes = ((f"{name}-w", float(HALF), 228.0, 24.0), (f"{name}-n", float(NARROW), 10.0, 36.0))
-    drawn = []
-    for key, width, left, height in sizes:
-        above, scale, bottom = left < 228, Scale(0.0, 100.0, left, width - 14), _TOP + height * len(rows)
+
+    def draw(key: str, width: float) -> canvas.Drawn:
+        above = width < HALF
+        left, height = (10.0, 36.0) if above else (228.0, 24.0)
+        scale, bottom = Scale(0.0, 100.0, left, width - 14), _TOP + height * len(rows)
         mixed, strong = scale(bands.mixed), scale(bands.strong)
         parts: list[svg.Element] = [
             hatch(f"{key}-h"), rect(scale.left, _TOP, mixed - scale.left, bottom - _TOP, "novoid", f"url(#{key}-h)"),
@@ -125,8 +126,9 @@ def part_figure(
                 parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=marked))
         for mark in (0, bands.mixed, bands.strong, 100):
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
-        drawn.append(frame(key, title, desc, (width, bottom + 24), parts, "narrow" if above else "wide"))
-    return drawn[0], drawn[1]
+        return parts, bottom + 24
+
+    return canvas.both(name, title, desc, draw, HALF)
 
 
 _TOTAL: Final = "season.total"
@@ -230,13 +232,13 @@ def design_words(book: SeasonIndex) -> Iterator[str]:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
         yield words("board.design.test", n=max(item.n for item in tested), test=words.term("board.test", name))
     serial = book.one("order.autocorrelation", dimension=AGGREGATE)
-    if serial is not None and serial.value is not None:
+    if known(serial):
         lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
         key = "board.design.flagged" if serial.detail["flagged"] else "board.design.lags"
         text = words(key, last=len(serial.detail["lags"]), lags=lags, limit=float(serial.detail["flag"]))
         yield book.to(serial, text)
     reach = book.one("order.detectable", dimension=AGGREGATE)
-    if reach is not None and reach.value is not None:
+    if known(reach):
         leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
         power = words.percent(float(reach.detail["power"]), 0)
         yield book.to(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
@@ -268,8 +270,8 @@ def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
     shown = book.shown(agent)
     found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
-    known = [(points, judge) for points, judge in found if points is not None]
-    return tuple(sorted(known, key=lambda one: one[0])) if shown or len(known) > 1 else ()
+    given = sorted(((points, judge) for points, judge in found if points is not None), key=lambda one: one[0])
+    return tuple(given) if shown or len(given) > 1 else ()
 
 
 def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
@@ -334,10 +336,10 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = book.one("season.return", **{key: name})
-    gain, first = None if item is None else item.value, none
+    gain = item.value if known(item) else None
     if gain is None and path is not None and path.nav and path.start:
         gain = path.nav[-1] / path.start - 1
-    returned: str = first if gain is None else book.to(item, words.percent(gain, sign=True))
+    returned: str = none if gain is None else book.to(item, words.percent(gain, sign=True))
     if path is None or not path.nav:
         return returned, versus, none
     if path is other:

@@ -15,7 +15,7 @@ from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text, WithheldGroup
 from assaymark.report.measurements import Measured
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
-from assaymark.report.text import LEVELS
+from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
 
 _FRONT: Final = ("first", "beats", "band")
@@ -35,30 +35,24 @@ def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
 def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
     verdicts, words, found = book.run.decided.verdicts, book.words, []
-    front = sorted(
-        (verdict for verdict in verdicts if verdict.kind in _FRONT), key=lambda verdict: _FRONT.index(verdict.kind)
-    )
+    front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
         quotes = [said_claim(book, one) for one in mine[:_SHOWN]] if level != "no-claim" else []
         # Unsupported claims by what they are about, with the first of their reasons; equal ones are one line.
         hidden = mine if level == "no-claim" else []
         # With how many agents each that is to rank first cannot be compared, for want of common periods.
-        apart = [
-            sum(len(some) for why in one.reasons
-                if why.key == _UNTESTED and isinstance(some := why.values["agents"], tuple))
-            for one in hidden if one.kind == "first"
-        ]  # fmt: skip
+        firsts = [[why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
+                  for one in hidden if one.kind == "first"]  # fmt: skip
+        apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
         alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
         for one in hidden:
             key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
             if alone and one.kind == "first":
                 key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
             about[key] += 1
-        groups = tuple(
-            WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
-            for (text, why), n in list(about.items())[:_SHOWN]
-        )
+        groups = tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
+                       for (text, why), n in list(about.items())[:_SHOWN])  # fmt: skip
         # As many as fit above the fold, from about how tall each is; one always does.
         heights = accumulate(
             21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
@@ -148,20 +142,14 @@ def claim_card(book: SeasonIndex, one: SeasonVerdict) -> b.Card:
     if hidden:  # what differs from agent to agent would show who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
-    blocks: list[Block] = [
-        Text(withheld_text(one, words), "text") if level == "no-claim" else said_claim(book, one)
-    ]  # fmt: skip
-    why = tuple(map(words.text, reasons_of(book, one)))
+    said_of = Text(withheld_text(one, words), "text") if level == "no-claim" else said_claim(book, one)
+    blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(book, one)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
               "adversarial": verdict.adversarial_status}  # fmt: skip
-    fields = (
-        (b.bold if name in verdict.binding else str)(
-            f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}"
-        )
-        for name, state in checks.items()
-        if not (hidden and name == "stability")
-    )
+    told_of = ((name, f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}")
+               for name, state in checks.items() if not (hidden and name == "stability"))  # fmt: skip
+    fields = (b.bold(text) if name in verdict.binding else text for name, text in told_of)
     # The level under each other rule, those of one level together; of an unsupported first rank it would name one.
     rules = []
     for other in () if hidden else (level, *(name for name in LEVELS if name != level)):
@@ -218,7 +206,7 @@ _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 
 def measured(item: Measurement, words: Words) -> str:
     """A measurement as a value with its interval and n, or why there is none."""
-    if item.value is None:
+    if not known(item):
         return state_words(item, words)
     ends = ends_words(item, words)
     text = value_words(item, item.value, words) + (f" ({ends})" if ends else "")
@@ -227,9 +215,7 @@ def measured(item: Measurement, words: Words) -> str:
 
 def ends_words(item: Measurement, words: Words) -> str:
     """The interval of a measurement in the form of its kind; empty where there is none."""
-    if item.low is None or item.high is None:
-        return ""
-    return words.range(*(value_words(item, end, words) for end in (item.low, item.high)))
+    return limits(item, lambda *ends: words.range(*(value_words(item, end, words) for end in ends)), "")
 
 
 def state_words(item: Measurement, words: Words) -> str:
@@ -281,10 +267,9 @@ def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
     value, interval = book.spread(item) or words.term("state", hidden), ""
     if not hidden:
         unit = words.term("measured.unit", item.unit) if item.unit not in ("", "share") else ""
-        value = state_words(item, words)
-        if item.value is not None:
+        value, ends = state_words(item, words), ends_words(item, words)
+        if known(item):
             value = f"{value_words(item, item.value, words)} {unit}".rstrip()
-        ends = ends_words(item, words)
         level = "" if item.level is None else f", {words.percent(item.level, 0)}"
         interval = f"{ends}{level}" if ends else words("state.no interval")
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.

@@ -14,7 +14,7 @@ from assaymark.report.records.judgments import SEASON_RECORDS
 from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
-from assaymark.report.text import real
+from assaymark.report.text import known, limits, part_of
 from assaymark.text import clean
 
 LARGE: Final = 10.0
@@ -42,20 +42,18 @@ def panel_page(book: SeasonIndex) -> b.Page:
     # How far the judges agree on bands, over records of single periods.
     item, ends = book.one("season.kappa"), ""
     measured_at = book.link(item)
-    if item is None or item.value is None:
+    if not known(item):
         kappa = words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
     else:
-        if item.low is not None and item.high is not None:
-            level = words.percent(item.level or 0.95, 0)
-            ends = words("kappa.ends", ends=words.span(item.low, item.high, 2), level=level)
+        if within := limits(item, lambda low, high: words.span(low, high, 2), ""):
+            ends = words("kappa.ends", ends=within, level=words.percent(item.level or 0.95, 0))
         kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
     # By how much each agent's total changes without each judge; of agents that share a tier the most of any.
     most, undefined = dict[str, float](), words("state.not defined")
     for agent in book.agents if len(judges) > 1 else ():
         moved = {judge.name: _without(book, agent, judge.name) for judge in judges}
         if not book.shown(agent):
-            known = [(name, abs(one)) for name, one in moved.items() if one is not None]
-            most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
+            most |= {name: max(abs(one), most.get(name, 0.0)) for name, one in moved.items() if one is not None}
         elif any(one is not None for one in moved.values()):
             changes.append((clean(agent, 60), *(
                 b.Linked(undefined if one is None else words.number(one, 1, sign=True),
@@ -73,8 +71,8 @@ def panel_page(book: SeasonIndex) -> b.Page:
     for kind, label, name in (*names, *(("noise", "of", name) for name in book.agents)):
         if (floor := book.one(f"season.{kind}", **{label: name})) is None:
             continue
-        value = words.term("state", floor.state) if floor.value is None else words("noise.points", value=floor.value)
-        freedom = real(floor.detail.get("freedom"))
+        value = words("noise.points", value=floor.value) if known(floor) else words.term("state", floor.state)
+        freedom = part_of(floor, "freedom")
         rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
@@ -116,7 +114,7 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table]:
             book.one(f"season.{name}", judge=judge.name) for name in ("invalid", "alone", "verbosity")
         )
         bad = words("state.not measured") if invalid is None else words.term("state", invalid.state)
-        if invalid is not None and invalid.value is not None:
+        if known(invalid):
             wrong = words.amount(round(invalid.value * invalid.n))
             bad = words("panel.invalid", bad=wrong, n=words.amount(invalid.n))
         # Whatever names a scheme or a host is no link, because a site asks nothing of a network.
@@ -182,7 +180,7 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
         if (item := book.one("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
-    icc = real(two.detail.get("icc"))
+    icc = part_of(two, "icc")
     reach = "" if icc is None else words.number(icc, 2)
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
@@ -197,12 +195,12 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
     """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
     words = book.words
     items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
-    if not any(item is not None and item.value is not None for _, item in items):
+    if not any(known(item) for _, item in items):
         return None
     rows = list[tuple[b.Inline, ...]]()
     for judge, item in ((judge, item) for judge, item in items if item is not None):
         gap, over = item.value, item.n_of == "periods"
-        n = item.n if over else int(real(item.detail.get("n_own")) or 0)
+        n = item.n if over else int(part_of(item, "n_own") or 0)
         rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
         large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
@@ -232,13 +230,13 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
             reading += f" {words('preference.alone')}"
         points = [
             words("state.not defined") if value is None else words.number(value, 1, sign=True)
-            for value in (real(item.detail.get("own")), real(item.detail.get("others")), gap)
+            for value in (part_of(item, "own"), part_of(item, "others"), gap)
         ]
         link = book.link(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
         rows.append((clean(judge.name, 60), *points[:2], shown, interval, reading))
-    known = (one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level)
-    level = words("preference.interval", level=words.percent(next(known, 0.95), 0))
+    levels = (one.level for one in book.every("season.self_preference") if one.level)
+    level = words("preference.interval", level=words.percent(next(levels, 0.95), 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
@@ -266,14 +264,14 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
     for name, item in ((one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel):
         # How often a judge named the right author, against chance.
         judge = clean(name, 60)
-        if item is not None and item.value is None:
-            asked.append(words("probe.state", judge=judge, state=words.term("state", item.state)))
-        if item is None or item.value is None:
+        if not known(item):
+            state = [] if item is None else [words.term("state", item.state)]
+            asked += [words("probe.state", judge=judge, state=one) for one in state]
             continue
-        chance = real(item.detail.get("chance")) or 1 / max(len(book.agents), 1)
-        hits, ends = int(real(item.detail.get("hits")) or round(item.value * item.n)), words("state.no interval")
-        if item.low is not None and item.high is not None:
-            ends = words.range(f"{100 * item.low:.0f}", words.percent(item.high, 0))
+        chance = part_of(item, "chance") or 1 / max(len(book.agents), 1)
+        hits = int(part_of(item, "hits") or round(item.value * item.n))
+        ends = limits(item, lambda low, high: words.range(f"{100 * low:.0f}", words.percent(high, 0)),
+                      words("state.no interval"))  # fmt: skip
         said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
                      ends=ends, chance=words.percent(chance, 0))  # fmt: skip
         above = item.low is not None and item.low > chance

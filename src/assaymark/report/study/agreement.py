@@ -15,7 +15,7 @@ from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bar
 from assaymark.report.charts.intervals import ForestRow, forest
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
 from assaymark.report.study.checks import family_words, significant
-from assaymark.report.text import words
+from assaymark.report.text import known, words
 from assaymark.text import clean, count, number, percent, span
 
 # --- would one judge have said the same? Counts and correlations only: which agent it puts first is not said ----------
@@ -29,13 +29,10 @@ def single_section(book: RunIndex) -> b.Section:
     for item, title in (*((m, clean(m.labels.get("judge", ""), 80)) for m in found), (panel, "The whole panel")):
         if item is None:
             continue
-        family, overlap = item.detail.get("family"), item.detail.get("overlap")
-        of_all = f" of {count(family)}" if isinstance(family, int) else ""
-        of = t.state_words(item) if item.value is None else book.to(item, count(round(item.value)) + of_all)
-        both = count(overlap) if isinstance(overlap, int) else "not measured"
-        more = (both, count(only_alone(item))) if item.value is not None and item is not panel else ("", "")
-        rows.append((title, of, *more))
-    if panel is not None and panel.value is not None:
+        of = book.says(item, lambda m: f"{count(round(m.value))}{t.count_in(m, 'family', '', ' of ')}")
+        both = (t.count_in(item, "overlap"), count(only_alone(item))) if known(item) and item is not panel else ("", "")
+        rows.append((title, of, *both))
+    if known(panel):
         above = sum(value > panel.value for value in alone)
         lead = f"{words(above)} of {words(len(alone))} find more than the panel, and " if above else ""
         note = (
@@ -61,7 +58,7 @@ def single_section(book: RunIndex) -> b.Section:
     if not correlated and not counts:
         said.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
     if correlated:
-        values = [m.value or 0.0 for m in correlated]
+        values = [m.value for m in correlated]
         how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
         said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
     if counts:
@@ -113,17 +110,17 @@ def ranks_section(book: RunIndex) -> b.Section:
     ]
     rows += [(clean(agent, 60), None, 0, "no-claim") for agent in agents[len(placed) :]]
     heads, body, said, values = place_heads(places), [], [], []
-    for agent, (name, known, *_) in zip(agents, rows, strict=True):
+    for agent, (name, drawn, *_) in zip(agents, rows, strict=True):
         cells: list[Inline] = [b.HATCHED] * len(heads)
-        if known is not None:
-            shares = binned(known, places)
+        if drawn is not None:
+            shares = binned(drawn, places)
             first, *others = map(percent, shares)
             cells = [book.to(book.one("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
             in_words = (f"rank {head} in {percent(one)}" for head, one in zip(heads, shares, strict=True) if one > 0)
             said.append(f"{name}: {', '.join(in_words)}")
         body.append((name, *cells))
-        values.append((name, *(str(one) for one in known or [t.NOT_SHOWN] * places)))
-    kept = [name for name, known, *_ in rows if known is None]
+        values.append((name, *(str(one) for one in drawn or [t.NOT_SHOWN] * places)))
+    kept = [name for name, drawn, *_ in rows if drawn is None]
     desc = "; ".join(said) + (f"; not ranked: {t.listing(kept)}" if kept else "")
     title = "Share of resamples in which an agent takes each rank"
     wide, narrow = rank_bars("ranks", rows, places, title, desc)
@@ -146,18 +143,16 @@ def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
     found = {}
     for agent in ranked_alone(book, AGGREGATE):
         item = book.one("rank.first", dimension=AGGREGATE, agent=agent)
-        if item is not None and item.value is not None:
+        if known(item):
             shares = item.detail.get("shares")
-            known = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
-            found[agent] = tuple(map(float, known))
+            found[agent] = tuple(map(float, shares if isinstance(shares, (list, tuple)) and shares else (item.value,)))
     return found
 
 
 def draws_words(items: Sequence[Measurement]) -> str:
     """How many resamples there were, of how many clusters, and whether they were all of them."""
-    item, draws = items[0], items[0].detail.get("resamples")
-    some = f"{'all ' if item.detail.get('exact') else ''}{count(draws)} " if isinstance(draws, int) else ""
-    return f"{some}resamples of {t.sizes(item)}"
+    lead = "all " if items[0].detail.get("exact") else ""
+    return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.sizes(items[0])}"
 
 
 # --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
@@ -256,11 +251,10 @@ def agreement_section(book: RunIndex) -> b.Section:
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
     for item in within:
         few = item.state.startswith("too few") or item.value is None
-        kappa = book.to(item, f"{book.kappa_words(item)}{t.ends_of(item) or ' (no interval)'}")
+        kappa = book.to(item, f"{book.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
         by_format.append((
-            book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60),
-            "no number" if item.value is None else kappa,
-            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[book.permits(item)],
+            book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60), kappa, count(item.n),
+            t.count_in(item, "clusters", "not stated"), t.state_words(item) if few else t.AGREES[book.permits(item)],
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
@@ -274,7 +268,7 @@ def agreement_section(book: RunIndex) -> b.Section:
     traits = [
         (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
         for d in book.dimensions
-        if (m := book.one("dimension.mtmm", dimension=d)) is not None and m.value is not None
+        if known(m := book.one("dimension.mtmm", dimension=d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
     # What else is known of the panel's agreement.
@@ -289,11 +283,11 @@ def agreement_section(book: RunIndex) -> b.Section:
     if overlap is not None:
         much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
         much += "." if worth is None else f": {t.state_words(worth)}."
-        if worth is not None and worth.value is not None:
+        if known(worth):
             much = f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} "
             much += "independent judges."
         said.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
-    if alone is not None and alone.value is not None:
+    if known(alone):
         # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
         without = alone.detail.get("without", {})
         pulls = [f"{clean(judge, 60)} ({number(rest['alpha'])} without it)"
@@ -302,7 +296,7 @@ def agreement_section(book: RunIndex) -> b.Section:
         if pulls:
             down = f"{t.listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
         said.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
-    if general is not None and general.value is not None and liking is not None and liking.value is not None:
+    if known(general) and known(liking):
         said.append(
             f"The generalizability coefficient of the agents’ means on the overall score is {number(general.value)}: 1 "
             "where agents differ and their means have no error, 0 where they do not differ. The judge × agent "
@@ -398,10 +392,10 @@ def agreement_table(book: RunIndex) -> b.Table | None:
         bootstrap, by, status = t.bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
         gate = t.AGREES[status] if status else "no gate"
         rows.append((
-            book.title(dimension), book.to(item, t.shown(item)), t.ends_of(item)[2:-1] or "no interval",
-            span(*bootstrap) if bootstrap else "no interval", count(item.n), _clusters(item),
-            book.shown("kappa.fleiss", dimension=dimension), book.shown("redundancy", dimension=dimension),
-            f"{gate}, {by}" if by else gate,
+            book.title(dimension), book.to(item, t.shown(item)), t.limits(item),
+            span(*bootstrap) if bootstrap else "no interval", count(item.n),
+            t.count_in(item, "clusters", "not stated"), book.shown("kappa.fleiss", dimension=dimension),
+            book.shown("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
     heads = ("Score", book.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
     return b.table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
@@ -411,11 +405,6 @@ def _bracketed(note: str, sign: str = "") -> str:
     return f" ({sign}{note})" if note else ""
 
 
-def _clusters(item: Measurement) -> str:
-    clusters = item.detail.get("clusters")
-    return count(clusters) if isinstance(clusters, int) else "not stated"
-
-
 def kappa_figure(book: RunIndex) -> b.Figure | None:
     """The kappa of every score with its intervals against the gates; None where none was measured."""
     rows, said, found = list[ForestRow](), [], _measured(book)
@@ -423,17 +412,12 @@ def kappa_figure(book: RunIndex) -> b.Figure | None:
         return None
     for dimension, item in found:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
-        ends = t.bounds_of(item)
-        within = tuple(
-            m.value for m in book.known(KAPPA, dimension=dimension)
-            if m.value is not None and "format" in m.labels and not m.state.startswith("too few")
-        )  # fmt: skip
+        within = tuple(m.value for m in book.known(KAPPA, dimension=dimension)
+                       if "format" in m.labels and not m.state.startswith("too few"))  # fmt: skip
         own = gating.value if gating and "format" in gating.labels else None
         rows.append((book.title(dimension), item, status, by, own, within))
         word = t.AGREES[status] if status else "no gate"
-        words = (
-            t.state_words(item) if item.value is None else f"{t.interval(item.value, *(ends or (None, None)))}, {word}"
-        )
+        words = f"{t.estimate(item)}, {word}" if known(item) else t.state_words(item)
         said.append((rows[-1][0], words + _bracketed(by)))
     gates = book.study.gates
     desc = "; ".join(f"{title}: {words}" for title, words in said)

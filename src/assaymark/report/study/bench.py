@@ -12,7 +12,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from assaymark.claims import kind_of, suppressed_phrase
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import text as t
 from assaymark.report.blocks import Linked, Page
 from assaymark.report.charts.models import Strip, strip_axis
@@ -21,6 +21,7 @@ from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
 from assaymark.report.page import environment
 from assaymark.report.study import checks
 from assaymark.report.study.controls import controls
+from assaymark.report.text import Known, known
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
@@ -93,7 +94,7 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
             str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
         )
         strip, line, item = None, "", book.gating(verdict.claim.dimension) if at == 0 else None
-        if item is not None and item.value is not None:
+        if known(item):
             gates = book.study.gates
             cuts = ((gates.halt, f"{gates.halt:g}", True), (gates.publish, f"{gates.publish:g}", False))
             low = min(0.0, item.value, gates.halt if item.low is None else item.low)
@@ -133,15 +134,12 @@ def _short(check: checks.Check) -> str:
     return f"{check.name.lower()}: {text.partition(end)[0]}"
 
 
-def _point(item: Measurement, sign: int = 1) -> tuple[float, float | None, float | None]:
-    value = round(sign * (item.value or 0.0), 3)
-    if item.low is None or item.high is None:
-        return value, None, None
-    low, high = sorted((sign * item.low, sign * item.high))
-    return value, round(low, 3), round(high, 3)
+def _point(item: Known, sign: int = 1) -> tuple[float, float | None, float | None]:
+    low, high = sorted(round(sign * end, 3) for end in t.bounds_of(item) or ()) or (None, None)
+    return round(sign * item.value, 3), low, high
 
 
-_Towards = tuple[float, Measurement]
+_Towards = tuple[float, Known]
 """A difference towards the agent that a sentence names first, and its measurement."""
 
 
@@ -151,7 +149,7 @@ def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     for other in rest:
         item = book.contrast(claim.dimension, lead, other, name, **labels)
-        if item is not None and item.value is not None:
+        if known(item):
             found.append((item.value if item.labels["high"] == lead else -item.value, item))
     return found
 
@@ -175,9 +173,7 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         which = "weakest lead " if kind == "first" else ""
         gap = t.gap_words(item, sign).replace(" points", "")
         # The p-value with the agents' own makers' judges standing aside.
-        ps = [
-            one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := t.real(m.detail.get("p"))) is not None
-        ]
+        ps = [one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := t.part_of(m, "p")) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
@@ -211,7 +207,7 @@ def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
         return None
     measured, _, side = checks.TESTS[name]
     found = [checks.own_test(book, measured, judge.name) for judge in book.study.judges]
-    values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
+    values = [round(m.value, 3) for m in found if known(m)]
     if not values:
         return None
     cut = limits.set[name]
@@ -287,13 +283,9 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         places = [agents.index(name) for name in sorted(names)]
         # Another rule of an unsupported first rank would show who leads.
         hidden = not supported and kind == "first"
+        under = [t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)) for name, *_ in others]
         levels = "".join(
-            "3"
-            if why
-            else "2"
-            if hidden
-            else str(t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
-            for name, _, why in others
+            "3" if why else "2" if hidden else str(at) for at, (*_, why) in zip(under, others, strict=True)
         )
         shown = []
         for gate in one.gates:

@@ -20,6 +20,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.controls import AGAINST, GOOD, controls, favour_words, gate_words, mostly_terse
+from assaymark.report.text import known
 from assaymark.text import clean, count, money, number
 
 ONE_FAMILY: Final = "not measurable: one judge family"
@@ -107,7 +108,7 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
             control = next((one for one in controls(book) if one.cell == cell), None)
             low = f"not every panel without one judge family sees the difference, or {book.sign} is too low"
             agreed = _CELL_AGREED.get(verdict.agreement_status, low)
-            if item is not None and item.value is not None:
+            if known(item):
                 agreed += f"; {book.sign} with the honest records {number(item.value)}"
             stable = verdict.stability_status == "stable"
             rows = [
@@ -142,14 +143,14 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     gap = "not tested"
     if not tested:
         gap = "significance not tested: the table came without contrasts"
-    elif item is not None and item.value is None:
+    elif item is not None and not known(item):
         gap = t.state_words(item)
     elif verdict.p is not None and adjusted is not None:
         level = t.alpha(book.study.inference.alpha) if kind == "within" else needed
         gap = f"adjusted {adjusted}; {level} needed"
         if "own_family" in stopping(verdict):
             gap = f"{t.p_words(verdict.p)} of all judges together"
-        if item is not None and said and claim.asserts_order:
+        if known(item) and said and claim.asserts_order:
             clusters = item.detail.get("clusters")
             where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             gap = book.to(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
@@ -162,8 +163,8 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         items = _pairs_of(book, verdict, "recusal.contrast")
         if verdict.own_family == "clear" and items:
             own = "also with judges standing aside for agents of their own makers"
-            if claim.asserts_order and said and len(items) == 1 and items[0].value:
-                own = book.to(items[0], f"{own}: {t.gap_words(items[0])}")
+            if claim.asserts_order and said and len(items) == 1 and known(alone := items[0]) and alone.value:
+                own = book.to(alone, f"{own}: {t.gap_words(alone)}")
         else:
             rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
             rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
@@ -178,7 +179,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         yield "Own family", "own_family", own
         # Whether length may explain it. How long each agent writes would turn the word into a direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(book, verdict, "length.contrast")
-        more, slope = (t.real(items[0].detail.get(key)) if len(items) == 1 else None for key in ("gap", "slope"))
+        more, slope = (t.part_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if said and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
             longer, other = (clean(items[0].labels[key], 60) for key in sides)
@@ -197,9 +198,9 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
         told, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
-        if told is not None and told.value is not None and verdict.distinct in ("passed", "not-told-apart"):
+        if known(told) and verdict.distinct in ("passed", "not-told-apart"):
             below, tested_at = number(book.study.claims.distinct), t.p_of(told, "p_holm", ", adjusted ", "")
-            apart += f": correlation {number(told.value)}{t.ends_of(told)}; below {below} needed{tested_at}"
+            apart += f": correlation {t.with_ends(told)}; below {below} needed{tested_at}"
         yield "Dimension", "distinct", apart
     if tested:
         # How many clusters there are in the smallest of its contrasts, and what they are worth.
@@ -221,7 +222,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
     people, item = _ANCHORS[verdict.human_anchor], None
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
         item = book.pair("human.contrast", verdict)
-    if item is not None and item.value is not None:
+    if known(item):
         graded = t.plural(item.n, "graded cycle")
         people = book.to(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
@@ -234,7 +235,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
-        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
+        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.part_of(m, "p")) is not None]
         level = f": {t.p_words(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
@@ -246,10 +247,8 @@ def agreement_words(book: RunIndex, verdict: Verdict) -> str:
     """The kappa that decides, and what is needed."""
     dimension, gates = verdict.claim.dimension, book.study.gates
     item = book.gating(dimension)
-    if item is None or item.value is None:
-        return t.shown(item)
     needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-    return book.to(item, f"{book.gating_words(dimension)}; {number(needed)} needed")
+    return book.says(item, lambda _: f"{book.gating_words(dimension)}; {number(needed)} needed")
 
 
 def family_words(book: RunIndex, verdict: Verdict) -> str:
@@ -301,22 +300,20 @@ def explanations_section(book: RunIndex) -> b.Section:
                 "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
             ))  # fmt: skip
         item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
-        known = [one for lag in item.detail.get("lags", ()) if (one := t.real(lag)) is not None] if item else []
-        if item is not None and known:
-            flag = t.real(item.detail.get("flag"))
+        near = [one for lag in item.detail.get("lags", ()) if (one := t.real(lag)) is not None] if item else []
+        if item is not None and near:
+            flag = t.part_of(item, "flag")
             said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cells = [*map(t.signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
+            cells = [*map(t.signed, near[:_LAGS]), *[""] * (_LAGS - len(near))]
             end = said if flag is None else f"{said} (above {number(flag)} needed)"
             lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
     for item in distinct_items(book):
         result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
-        distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)),
-                         t.ends_of(item)[2:-1] or "no interval", t.p_of(item, "p_holm"), result))  # fmt: skip
-    liking = [
-        (clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
-         t.p_of(m, "p_holm"))
-        for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"
-    ]  # fmt: skip
+        distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)), t.limits(item),
+                         t.p_of(item, "p_holm"), result))  # fmt: skip
+    liking = [(clean(m.labels["judge"], 60), book.says(m), t.p_of(m, "p_holm"))
+              for m in book.every("judge.own_family", dimension=AGGREGATE)
+              if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -355,16 +352,16 @@ def distinct_items(book: RunIndex) -> list[Measurement]:
 
 def told_apart(book: RunIndex, item: Measurement) -> bool:
     """Whether judges tell a dimension from their overall impression."""
-    p = t.real(item.detail.get("p_holm"))
+    p = t.part_of(item, "p_holm")
     return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
 
 
 def detectable_words(book: RunIndex) -> str:
     """The smallest differences that the design could detect."""
     item = book.one("order.detectable", dimension=AGGREGATE)
-    if item is None or item.value is None:
+    if not known(item):
         return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
-    pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
+    pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
     single = "" if pair is None else f", {number(pair)} for a single pair"
     with_power = "" if power is None else f" with power {number(power, 1)}"
     return (
@@ -407,7 +404,7 @@ def own_tests_words(book: RunIndex) -> str:
         """“Auditor +0.30 points per 100 words of filler; 0.15 allowed”, or ``missed`` where only that is known."""
         name, unit, side = TESTS[limit]
         item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
-        if item is None or item.value is None:
+        if not known(item):
             return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
         allowed = "" if cut is None else f"; {number(cut)} {'allowed' if side > 0 else 'needed'}"
         return f"{clean(judge, 60)} {t.signed(item.value)} {unit}{allowed}"
@@ -423,8 +420,8 @@ def own_tests_words(book: RunIndex) -> str:
     which = next(iter(limits.set), "")
     measured, _, side = TESTS.get(which, ("", "", 1))
     tested = {judge.name: own_test(book, measured, judge.name) for judge in book.study.judges}
-    known = {name: side * m.value for name, m in tested.items() if m is not None and m.value is not None}
-    most = max(tested, key=lambda name: known.get(name, -math.inf), default="")
+    worth = {name: side * m.value for name, m in tested.items() if known(m)}
+    most = max(tested, key=lambda name: worth.get(name, -math.inf), default="")
     if which not in TESTS or tested.get(most) is None:
         return "every judge is within the limits of the plan"
     return beside_limit(most, which)
@@ -535,9 +532,8 @@ def limits_of(book: RunIndex) -> list[Limit]:
     if not shared and table is not None:
         makers = "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
     terse, item = t.listing(mostly_terse(book)), book.one("score.length_correlation")
-    value = "how length moves scores could not be excluded" if item is None or item.value is None else (
-        f"length and score correlate at {number(item.value)}"
-    )  # fmt: skip
+    value = "how length moves scores could not be excluded"
+    value = f"length and score correlate at {number(item.value)}" if known(item) else value
     bad = [c for c in controls(book) if c.outcome not in GOOD]
     style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""

@@ -18,7 +18,7 @@ from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone, score_words, 
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
-from assaymark.report.text import LEVELS, TAGS, words
+from assaymark.report.text import LEVELS, TAGS, known, words
 from assaymark.text import clean, count, number, percent, span
 
 NOT_RUN: Final = "not run"
@@ -118,7 +118,7 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
 
 
 def _kappa_words(book: RunIndex, item: Measurement) -> str:
-    if item.value is None:
+    if not known(item):
         return t.state_words(item)
     second, by = t.bootstrap_of(item), book.gating_note(item.labels["dimension"])
     also = f", bootstrap {span(*second)}" if second else ""
@@ -156,14 +156,9 @@ def _agreed(book: RunIndex) -> Found:
             f"{count(len(significant(book)))} of {t.counted(len(pairs), 'pair')} significant at "
             f"{t.alpha(book.needed(AGGREGATE))} for all together. {checks.detectable_words(book)}"
         )
-        known: dict[PairState, str] = {
-            "ordered": "ordered",
-            "ordered-by-less-than-the-margin": "ordered by less than the margin",
-            "within-the-margin": "within the margin",
-            "not-resolved": "not resolved",
-            "cannot-be-tested": "cannot be tested",
-        }
-        parts = [f"{count(states[state])} {said_of}" for state, said_of in known.items() if states[state]]
+        named: tuple[PairState, ...] = ("ordered", "ordered-by-less-than-the-margin", "within-the-margin",
+                                        "not-resolved", "cannot-be-tested")  # fmt: skip
+        parts = [f"{count(states[state])} {state.replace('-', ' ')}" for state in named if states[state]]
         lead = f"{book.untestable} " if book.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
         yield "Order procedure", _outcome(result, conclusion, *book.every("order.detectable"))
@@ -201,19 +196,19 @@ def _explained(book: RunIndex) -> Found:
         rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in found)
         conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
         yield "Own-family judges", _with_n(f"{said} points", conclusion, items)
-    if items := pairs_on("length.contrast"):
-        slopes = [slope for m in items if (slope := t.real(m.detail.get("slope"))) is not None]
+    if lengths := pairs_on("length.contrast"):
+        slopes = [slope for m in lengths if (slope := t.part_of(m, "slope")) is not None]
         lead = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
         clear = f"{count(sum(v.length == 'clear' for v in found))} of {pairs}"
-        result = f"{lead}n = {t.sizes(items[0])}"
-        yield "Equal length", _outcome(result, f"{clear} remain at equal length.", items[0])
-    if items := [m for m in checks.distinct_items(book) if m.value is not None]:
+        result = f"{lead}n = {t.sizes(lengths[0])}"
+        yield "Equal length", _outcome(result, f"{clear} remain at equal length.", lengths[0])
+    if items := [m for m in checks.distinct_items(book) if known(m)]:
         apart = count(sum(checks.told_apart(book, m) for m in items))
-        said = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items)
+        said = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value)}" for m in items)
         conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
         result = f"Correlation with the overall impression: {said}"
         yield "Dimensions told apart", _with_n(result, conclusion, items)
-    if items := [m for m in pairs_on("judges.contrast") if m.value is not None]:
+    if items := [m for m in pairs_on("judges.contrast") if known(m)]:
         yes = count(sum(v.other_judges == "yes" for v in found))
         named = "The sentence of any other order names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
@@ -249,16 +244,16 @@ def _ranked(book: RunIndex) -> Found:
         yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
     if pairs or alone:
-        said, values, panel = [], [m.value or 0.0 for m in pairs], book.one("panel.discoveries")
+        said, values, panel = [], [m.value for m in pairs], book.one("panel.discoveries")
         if values:
             rho = agreement.rho_words(values)
             said.append(f"Two judges’ orders correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
-        if panel is not None and panel.value is not None:
+        if known(panel):
             family = panel.detail.get("family")
             of = f" of {family}" if isinstance(family, int) else ""
             said.append(f"the panel finds {count(round(panel.value))}{of} differences significant")
         if alone:
-            counts = [round(m.value or 0.0) for m in alone]
+            counts = [round(m.value) for m in alone]
             said.append(f"one judge alone {min(counts)} to {max(counts)}")
         extra = sum(map(agreement.only_alone, alone))
         parts = ["gives another order"] if values and min(values) < book.study.stability.rho - TOLERANCE else []
@@ -288,15 +283,12 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 def _celled(book: RunIndex) -> Found:
     """What each control cell shows, and whether a judge family favours its own."""
-    honest, known = (
-        book.value("cell.honest", dimension=AGGREGATE),
-        {str(kind): said[0] for kind, said in t.CELLS.items()},
-    )
+    honest, names = book.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
 
     def result_of(control: held.Control) -> str:
         score, gate, parts = control.score, control.gate, []
-        if score is not None and score.value is not None:
+        if known(score):
             beside = "" if honest is None else f" against honest {number(honest)}"
             parts.append(f"Panel mean {number(score.value)}{beside}")
         if gate is not None:
@@ -319,7 +311,7 @@ def _celled(book: RunIndex) -> Found:
             yield name, _outcome(result_of(one), conclusion_of(one), one.gate, one.score)
     others, said, ends = graded.values(), [], []
     for one in others:
-        name, short = known.get(one.cell, one.title), result_of(one)
+        name, short = names.get(one.cell, one.title), result_of(one)
         if one.gate is not None:
             short = f"{held.gate_words(one)}, {one.said} (n = {count(one.gate.n)})"
             ends.append(f"{name}: {conclusion_of(one)}")
@@ -330,9 +322,9 @@ def _celled(book: RunIndex) -> Found:
     found, said, over = book.known("cell.halo"), [], []
     for item in found:  # what judges add to the cells that their own family composed
         name, family = item.labels.get("cell", ""), item.detail.get("family")
-        name = known.get(name, clean(name, 40))
+        name = names.get(name, clean(name, 40))
         who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
-        said.append(f"{name} {t.signed(item.value or 0.0)} points ({who})")
+        said.append(f"{name} {t.signed(item.value)} points ({who})")
         over += [name] if item.detail.get("triggered") else []
     if found:
         cut = number(book.study.cells.halo, 1)
@@ -363,7 +355,7 @@ def _probed(book: RunIndex) -> Found:
         why = "No drop turned a pair." if needless else _WHY[title]
         yield title, _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
     else:
-        ends = [m for m in judged if m.low is not None and m.high is not None]
+        ends = [m for m in judged if t.bounds_of(m)]
         different, ns = sum(held.finds(m) for m in ends), sorted({m.n for m in judged})
         n = count(ns[0]) if len(ns) == 1 else f"{count(ns[0])} to {count(ns[-1])}"
         lead = f"{t.counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
@@ -379,8 +371,8 @@ def _probed(book: RunIndex) -> Found:
     labels, gate = {"ddof": str(book.study.inference.ddof)}, book.study.gates.repetition_stability
     title, every = "Repetition stability", book.every("noise.repetition_stability", **labels)
     if repeated := book.known("noise.repetition_stability", **labels):
-        values = "; ".join(f"{clean(m.labels['judge'], 60)} {number(m.value or 0.0, 3)}" for m in repeated)
-        low = [clean(m.labels["judge"], 60) for m in repeated if (m.value or 0.0) < gate - TOLERANCE]
+        values = "; ".join(f"{clean(m.labels['judge'], 60)} {number(m.value, 3)}" for m in repeated)
+        low = [clean(m.labels["judge"], 60) for m in repeated if m.value < gate - TOLERANCE]
         conclusion = f"Averaging trials clears the gate of {number(gate)}."
         if low:
             verb = "stays" if len(low) == 1 else "stay"
@@ -395,26 +387,26 @@ def _tailed(book: RunIndex) -> Found:
     found, said = held.contamination_gaps(book), []
     for item in found:
         split = held.split_words(item)
-        value = t.state_words(item) if item.value is None else f"{t.estimate(item)} points"
+        value = f"{t.estimate(item)} points" if known(item) else t.state_words(item)
         said.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
     if found:
         yield "Contamination probe", _outcome("; ".join(said), held.contamination_answer(book), *found)
     terse, named = held.terse_agents(book), held.mostly_terse(book)
     if terse:
-        shares = "; ".join(f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in terse)
+        shares = "; ".join(f"{clean(agent, 60)} {percent(m.value)}; n = {count(m.n)}" for agent, m in terse)
         which = f"Every contrast with {t.listing(named, last='or')}" if named else "No contrast"
         conclusion = f"{which} is sensitive to style{'' if named else ' for that reason'}."
         below = f"Below {book.study.cells.terse_tokens} words: {shares}"
         yield "Terse tail", _outcome(below, conclusion, *(m for _, m in terse))
     worth, title = book.one("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
-    if worth is not None and worth.value is None:
-        yield title, _outcome(t.state_words(worth), f"{NOT_RUN}: {_WHY[title]}", worth, ran=False)
-    elif worth is not None:
-        judges, r, n = worth.detail.get("judges"), t.real(worth.detail.get("r")), number(worth.value or 0.0, 1)
+    if known(worth):
+        judges, r, n = worth.detail.get("judges"), t.part_of(worth, "r"), number(worth.value, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""
         errors = "" if r is None else f"; mean correlation of their errors {number(r)}"
         conclusion = f"The agreement above is that of about {n} independent judges."
         yield title, _with_n(f"{n}{of}{errors}", conclusion, [worth])
+    elif worth is not None:
+        yield title, _outcome(t.state_words(worth), f"{NOT_RUN}: {_WHY[title]}", worth, ran=False)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
+from assaymark.report.text import Known, known
 from assaymark.text import clean, count, number, percent, span
 
 GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
@@ -72,9 +73,9 @@ def controls(book: RunIndex) -> tuple[Control, ...]:
         wanted, controls = named | set(book.study.cells_judged) | set(levels), list[Control]()
         for cell in map(str, (*(cell for cell in t.CELLS if cell in wanted), *sorted(wanted - set(t.CELLS) - {""}))):
             gate, found = book.one("cell.gate", cell=cell), dict[str, list[str]]()
-            outcome = "" if gate is None else clean(str(gate.detail.get("outcome", "")), 40)
+            outcome = "" if gate is None else _outcome(gate, "")
             for item in book.every("cell.drop", cell=cell):
-                other = clean(str(item.detail.get("outcome") or outcome), 40)
+                other = _outcome(item, outcome)
                 if outcome and other != outcome:
                     found.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
             turned = tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
@@ -91,15 +92,14 @@ def controls_section(book: RunIndex) -> b.Section:
     columns = tuple((one,) for one in _figures(book, found))
     separation, said = book.one("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in found) == 2:
-        gap = t.shown(separation) if separation.value is None else t.estimate(separation)
+        gap = t.estimate(separation) if known(separation) else t.shown(separation)
         said = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
     families, drops = sorted({m.labels["dropped"] for m in book.every("cell.drop")}), list[tuple[str, ...]]()
     for control in found:
         every = [book.one("cell.drop", cell=control.cell, dropped=family) for family in families]
         if control.gate is not None and any(every):
             drops.append((control.title, *(
-                t.shown(item) if item is None or item.value is None else
-                book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
+                book.says(item, lambda m: f"{t.with_ends(m, t.signed)}, {_outcome(m, 'no outcome')}")
                 for item in (control.gate, *every)
             )))  # fmt: skip
     answers = [] if found else [
@@ -117,7 +117,7 @@ def controls_section(book: RunIndex) -> b.Section:
     def where(item: Measurement | None) -> tuple[str, str]:
         box = _quartiles(item)
         middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
-        return t.shown(item) if item is None or item.value is None else book.to(item, t.estimate(item)), middle
+        return book.says(item), middle
 
     honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
     if honest is not None and found:
@@ -125,7 +125,7 @@ def controls_section(book: RunIndex) -> b.Section:
     for control in found:
         kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
         n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
-        if halo is not None and halo.value is not None:
+        if known(halo):
             liking = "no judge shares its family"
             if family := halo.detail.get("family"):  # what it adds to its own cell, and whether it is left out for it
                 out = ", left out" if halo.detail.get("triggered") else ""
@@ -142,9 +142,9 @@ def controls_section(book: RunIndex) -> b.Section:
     # Who writes briefly.
     brief = b.table_of(
         ("Agent", "Share of terse rationales", "interval", "n"),
-        [(clean(agent, 80), book.to(item, percent(item.value or 0.0, 1)),
-          t.ends_of(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}")[2:-1] or "no interval",
-          t.counted(item.n, "record")) for agent, item in terse_agents(book)],
+        [(clean(agent, 80), book.to(item, percent(item.value, 1)),
+          t.limits(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}"), t.counted(item.n, "record"))
+         for agent, item in terse_agents(book)],
         3, "Share of terse rationales by agent",
     )  # fmt: skip
     cells, named = book.study.cells, mostly_terse(book)
@@ -167,13 +167,13 @@ def controls_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
 
 
-def _gap(item: Measurement) -> str:
-    return t.signed(item.value or 0.0) + t.ends_of(item)
+def _outcome(item: Measurement, otherwise: str) -> str:
+    return clean(str(item.detail.get("outcome") or otherwise), 40)
 
 
 def gate_words(control: Control) -> str:
     """The number of a cell's rule with its interval, or why there is none."""
-    return t.shown(control.gate) if control.gate is None or control.gate.value is None else _gap(control.gate)
+    return t.with_ends(control.gate, t.signed) if known(control.gate) else t.shown(control.gate)
 
 
 def tested_words(gate: Measurement | None) -> str:
@@ -187,13 +187,14 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
     for control in found:
         if (gate := control.gate) is None:
             continue
-        known, rule = gate.value is not None, AGAINST.get(control.cell, "")
-        said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
-        bounds = t.bounds_of(gate) if known else None
-        banded = control.cell in ("cell_b", "paraphrase", "length_matched")
+        rule, banded = AGAINST.get(control.cell, ""), control.cell in ("cell_b", "paraphrase", "length_matched")
+        shown, said, bounds = "no number", t.shown(gate), None
+        if known(gate):
+            said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
+            shown, bounds = t.with_ends(gate, t.signed), t.bounds_of(gate)
         rows.append(AxisRow(
-            control.title, gate_words(control) if known else "no number", said if known else t.shown(gate), gate.value,
-            bounds, _MARKS[control.level or "no-claim"], (-cells.substance, cells.substance) if banded else None,
+            control.title, shown, said, gate.value, bounds, _MARKS[control.level or "no-claim"],
+            (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
     if rows:
@@ -235,12 +236,11 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     """First quartile, median and third quartile of a cell or of the honest records, where they were measured."""
-    found = [] if item is None else [t.real(item.detail.get(key)) for key in ("q1", "median", "q3")]
-    numbers = [value for value in found if value is not None]
-    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+    first, middle, last = (t.part_of(item, key) for key in ("q1", "median", "q3"))
+    return None if first is None or middle is None or last is None else (first, middle, last)
 
 
-def terse_agents(book: RunIndex) -> list[tuple[str, Measurement]]:
+def terse_agents(book: RunIndex) -> list[tuple[str, Known]]:
     """The agents whose share of terse rationales was measured, alphabetical."""
     return sorted(((m.labels.get("agent", ""), m) for m in book.known("terse.share")), key=lambda pair: pair[0])
 
@@ -248,7 +248,7 @@ def terse_agents(book: RunIndex) -> list[tuple[str, Measurement]]:
 def mostly_terse(book: RunIndex) -> tuple[str, ...]:
     """Agents most of whose rationales are terse: a contrast with one of them is sensitive to style."""
     cut = book.study.cells.terse_share
-    return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value is not None and m.value > cut)
+    return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value > cut)
 
 
 # --- does length alone move the score? A straight line, and a scan for a break that a straight line would miss --------
@@ -262,7 +262,7 @@ def style_section(book: RunIndex) -> b.Section:
         for one in (() if item is None else item.detail.get("scan", ()))
         if isinstance(one, (list, tuple)) and len(one) == 3
     )
-    if item is not None and item.value is not None and len(points) > 1:
+    if known(item) and len(points) > 1:
         rows = tuple((count(round(tokens)), t.signed(gap), count(below)) for tokens, gap, below in points)
         table = b.Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
         first, last = points[0], points[-1]
@@ -279,7 +279,7 @@ def style_section(book: RunIndex) -> b.Section:
         drawn = [b.Figure("Where do long and short texts part?", caption, wide, narrow, values=table), table]
     matched, note = book.known("length_matched.contrast"), ""
     if matched:
-        tested = [((m.value or 0.0) > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
+        tested = [(m.value > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
         kept = sum(above and p <= book.study.inference.alpha for above, p in tested)
         of = f"{count(kept)} of {t.plural(len(matched), 'contrast')} {'keeps' if kept == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
@@ -287,10 +287,10 @@ def style_section(book: RunIndex) -> b.Section:
     said = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
     if item is None:
         said.append("No break by length was looked for, so a penalty on short texts alone would not show.")
-    elif item.value is None:
+    elif not known(item):
         said.append(f"The scan for a break is {t.state_words(item)}.")
     else:
-        difference, p = t.real(item.detail.get("difference")), t.p_of(item, lead=" (", otherwise="")
+        difference, p = t.part_of(item, "difference"), t.p_of(item, lead=" (", otherwise="")
         size = "" if difference is None else f": {t.signed(difference)} points from there on"
         said.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
     return b.section("length", "Does length alone move the score?", " ".join(said), drawn, b.notes([note]))
@@ -299,10 +299,10 @@ def style_section(book: RunIndex) -> b.Section:
 # --- other anchors ----------------------------------------------------------------------------------------------------
 
 
-def changed_anchors(book: RunIndex) -> list[Measurement]:
+def changed_anchors(book: RunIndex) -> list[Known]:
     """The measured shifts of the dimensions whose anchors differ, in rubric order; where the run does not say which, of
     all but the aggregate."""
-    found = (m for m in _anchors(book) if m.labels.get("dimension") != AGGREGATE and m.value is not None)
+    found = (m for m in _anchors(book) if known(m) and m.labels.get("dimension") != AGGREGATE)
     return [m for m in found if m.detail.get("changed", True)]
 
 
@@ -324,23 +324,22 @@ def anchor_section(book: RunIndex) -> b.Section:
     drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
     for item in found:
         detail, dimension = item.detail, item.labels.get("dimension", "")
-        before, after = (t.real(detail.get(key)) for key in ("sd_before", "sd_after"))
-        whole, agents, flips = dimension == AGGREGATE, detail.get("order_before") or (), detail.get("flips")
+        before, after = (t.part_of(item, key) for key in ("sd_before", "sd_after"))
+        whole, agents = dimension == AGGREGATE, detail.get("order_before") or ()
         pairs = len(agents) * (len(agents) - 1) // 2
-        of = f" of {count(pairs)}" if pairs else ""
         rows.append((
             book.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
-            t.state_words(item) if item.value is None else book.to(item, f"{t.estimate(item)} points"),
-            t.p_of(item), *("not measured" if one is None else number(one) for one in (before, after)),
-            f"{count(flips)}{of}" if isinstance(flips, int) else "not measured", count(item.n),
+            book.says(item, lambda m: f"{t.estimate(m)} points"), t.p_of(item),
+            *("not measured" if one is None else number(one) for one in (before, after)),
+            t.count_in(item, "flips", end=f" of {count(pairs)}" if pairs else ""), count(item.n),
         ))  # fmt: skip
-        if item.value is not None:
+        if known(item):
             spread = "" if before is None or after is None else (
                 f"spread {number(before)} before, {number(after)} after; "
             )  # fmt: skip
             same = " (same anchors)" if not whole and detail.get("changed") is False else ""
-            drawn.append(AxisRow(book.title(dimension) + same, _gap(item), f"{spread}n = {count(item.n)}", item.value,
-                                 t.bounds_of(item)))  # fmt: skip
+            drawn.append(AxisRow(book.title(dimension) + same, t.with_ends(item, t.signed),
+                                 f"{spread}n = {count(item.n)}", item.value, t.bounds_of(item)))  # fmt: skip
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
     wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
@@ -386,10 +385,10 @@ def contamination_section(book: RunIndex) -> b.Section:
     for item in found:
         sides = []
         for name in ("post", "earlier"):
-            n, clusters = item.detail.get(f"n_{name}"), item.detail.get(f"clusters_{name}")
+            clusters = item.detail.get(f"clusters_{name}")
             within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            sides.append(count(n) + within if isinstance(n, int) else "not stated")
-        gap = t.shown(item) if item.value is None else book.to(item, f"{t.estimate(item)} points")
+            sides.append(t.count_in(item, f"n_{name}", "not stated", end=within))
+        gap = book.says(item, lambda m: f"{t.estimate(m)} points")
         rows.append((split_words(item), gap, t.p_of(item), *sides))
     absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})
     said = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
@@ -400,7 +399,7 @@ def contamination_section(book: RunIndex) -> b.Section:
 def contamination_answer(book: RunIndex) -> str:
     """Whether scores differ after the cutoff, as far as the tests say."""
     found = contamination_gaps(book)
-    tested = [(m, p) for m in found if m.value is not None and (p := t.real(m.detail.get("p"))) is not None]
+    tested = [(m, p) for m in found if known(m) and (p := t.part_of(m, "p")) is not None]
     if not tested:
         return f"The contamination probe is {t.state_words(found[0])}." if found else "Not run."
     moved = [split_words(m) for m, p in tested if p <= book.study.inference.alpha]
@@ -427,11 +426,11 @@ def outside_group(book: RunIndex) -> b.Group:
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in book.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
-        allowed, found = supported_orders(book, dimension), "none" if item.value is None else found_words(item)
+        allowed, found = supported_orders(book, dimension), found_words(item) if known(item) else "none"
         # Its size and sign are parts of what is not supported.
-        said: tuple[Inline, str] = (b.HATCHED if item.value is not None else t.state_words(item), "no order")
+        said: tuple[Inline, str] = (b.HATCHED if known(item) else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
-            if pair in allowed and item.value is not None:
+            if pair in allowed and known(item):
                 said = (book.to(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
         cells = (book.title(dimension), names, said[0], found, t.sizes(item), said[1])
@@ -498,9 +497,6 @@ def people_section(book: RunIndex) -> b.Section | None:
     heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
     judges = list[tuple[Inline, ...]]()
 
-    def kappa(item: Measurement) -> str:
-        return book.to(item, t.state_words(item) if item.value is None else number(item.value) + t.ends_of(item))
-
     def stated(one: Any, form: Any = number) -> str:
         value, low, high = (t.real(one.get(key)) for key in ("estimate", "low", "high"))
         if value is None:
@@ -519,24 +515,25 @@ def people_section(book: RunIndex) -> b.Section | None:
         for judge in sorted(one.name for one in book.study.judges):
             if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
                 one, name = item.detail, clean(judge, 60)
-                judges.append((title, name, kappa(item), stated(one["icc"]), stated(one["bias"], t.signed),
-                               rate(one["tpr"]), rate(one["tnr"]), count(item.n)))  # fmt: skip
+                judges.append((title, name, book.says(item, t.with_ends), stated(one["icc"]),
+                               stated(one["bias"], t.signed), rate(one["tpr"]), rate(one["tnr"]),
+                               count(item.n)))  # fmt: skip
         if (agreed := book.one("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
-            icc = t.real(agreed.detail.get("icc"))
-            judges.append((title, "two people", kappa(agreed), "" if icc is None else number(icc), "", "", "",
-                           count(agreed.n)))  # fmt: skip
+            icc = t.part_of(agreed, "icc")
+            judges.append((title, "two people", book.says(agreed, t.with_ends), "" if icc is None else number(icc),
+                           "", "", "", count(agreed.n)))  # fmt: skip
     orders = list[tuple[Inline, ...]]()
     for verdict in book.run.verdicts:
         claim = verdict.claim
         if kind_of(claim) != "pair" or verdict.publication_level == "no-claim":
             continue
         (high, low), item = claim.subjects, book.pair("human.contrast", verdict)
-        if item is not None and item.value is not None:
-            alone, saving = t.real(item.detail.get("judges")), t.real(item.detail.get("saving"))
+        if known(item):
+            alone, saving = t.part_of(item, "judges"), t.part_of(item, "saving")
             orders.append((
                 f"{clean(high, 60)} above {clean(low, 60)} on {book.title(claim.dimension).lower()}",
-                "" if alone is None else t.signed(alone), book.to(item, _gap(item)), favour_words(item), count(item.n),
-                "" if saving is None else percent(saving),
+                "" if alone is None else t.signed(alone), book.to(item, t.with_ends(item, t.signed)),
+                favour_words(item), count(item.n), "" if saving is None else percent(saving),
             ))  # fmt: skip
     named = ("Supported order", "Judges", "People", "Judges favour", "Graded", "Variance saved")
     note = (
@@ -573,7 +570,7 @@ def people_words(book: RunIndex) -> str:
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
     ) if one in states]  # fmt: skip
     two, agree = book.value("human.agreement", dimension=AGGREGATE), []
-    if each := [one.value or 0.0 for one in book.known("human.judge", dimension=AGGREGATE)]:
+    if each := [one.value for one in book.known("human.judge", dimension=AGGREGATE)]:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
     said = f"Of the orders that the judges support they have {t.listing(found) or 'tested none'}."
@@ -582,6 +579,6 @@ def people_words(book: RunIndex) -> str:
 
 def favour_words(item: Measurement) -> str:
     """What judges see beyond people, as a liking of one of the two: “ash by 0.12”."""
-    more = t.real(item.detail.get("rectifier"))
+    more = t.part_of(item, "rectifier")
     liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
     return "not measured" if more is None else f"{liked} by {number(abs(more))}"

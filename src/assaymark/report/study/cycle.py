@@ -22,6 +22,7 @@ from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import RunIndex
 from assaymark.report.study.plan import planted_group
+from assaymark.report.text import known
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 EXAMPLE: Final = "cycle-example.html"
@@ -151,7 +152,7 @@ def _conduct(book: RunIndex) -> b.Table:
         # The length of a text in words, with the tokens that the provider counted beside it.
         words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
         beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
-        if tokens is not None and tokens.value is not None:
+        if known(tokens):
             beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
         rows.append((
             (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
@@ -166,14 +167,12 @@ def _conduct(book: RunIndex) -> b.Table:
 
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
-    if item is None or item.value is None:
+    if not known(item):
         return t.shown(item)
-    said = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
-    low, high = t.real(item.detail.get("t_low")), t.real(item.detail.get("t_high"))
-    if low is not None and high is not None:
-        said.append(f"over clusters {percent(low)} to {percent(high)}")
-    said.append(_n(item))
-    return book.to(item, percent(item.value)), b.small(f" {', '.join(said)}")
+    low, high = t.part_of(item, "t_low"), t.part_of(item, "t_high")
+    named = (("", t.bounds_of(item)), ("over clusters ", None if low is None or high is None else (low, high)))
+    said = [f"{lead}{percent(ends[0])} to {percent(ends[1])}" for lead, ends in named if ends]
+    return book.to(item, percent(item.value)), b.small(f" {', '.join((*said, _n(item)))}")
 
 
 def _n(item: Measurement) -> str:
@@ -183,10 +182,10 @@ def _n(item: Measurement) -> str:
 
 def _median(book: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
-    if item is None or item.value is None:
+    if not known(item):
         return t.shown(item)
     said = book.to(item, number(item.value, digits))
-    low, high = t.real(item.detail.get("lower")), t.real(item.detail.get("upper"))
+    low, high = t.part_of(item, "lower"), t.part_of(item, "upper")
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
     return said, b.small(f" {quartiles}{_n(item)}")
 
@@ -249,9 +248,8 @@ def example_page(book: RunIndex) -> b.Page | None:
     ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {t.moment(last.isoformat())}"
     begin = t.moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
     gone = [clean(name, 40) for name in cycle.left_out[:MOST]]
-    left = (
-        "" if not gone else f" {t.listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
-    )
+    are = "is" if len(gone) == 1 else "are"
+    left = f" {t.listing(gone)} did not trade then and {are} left out." if gone else ""
     unseen = "The agents saw neither this time nor the real names below the charts."
     return b.Page(
         EXAMPLE, "One cycle, and what was decided on it",
@@ -312,9 +310,8 @@ def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterato
 
 def limit_words(rule: Constraint) -> str:
     """A numeric limit in words."""
-    known = _LIMITS.get(rule.kind)
-    if known is not None:
-        return known(rule.limit)
+    if rule.kind in _LIMITS:
+        return _LIMITS[rule.kind](rule.limit)
     return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
 
 

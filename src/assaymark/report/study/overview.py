@@ -26,6 +26,7 @@ from assaymark.report.study.bench import all_built_in, bench, names_allowed
 from assaymark.report.study.checks import failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.controls import GOOD, Control, controls
 from assaymark.report.study.plan import invalid_words
+from assaymark.report.text import known
 from assaymark.text import clean, count, number, percent, prose, span
 
 CHARTED: Final = 9
@@ -70,13 +71,8 @@ def finding(book: RunIndex) -> Finding:
         said_of = "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
         notice = "Demonstration.", said_of
     elif all_judges:
-        notice = (
-            "Built-in judges.",
-            (
-                f"The decisions are given, the {t.plural(len(judges), 'judge')} are simple rules with known flaws. "
-                "Their scores say nothing about a language model, so copying is off."
-            ),
-        )
+        said_of = f"The decisions are given, the {t.plural(len(judges), 'judge')} are simple rules with known flaws. "
+        notice = "Built-in judges.", f"{said_of}Their scores say nothing about a language model, so copying is off."
     elif ours:
         are = "is a built-in judge" if len(ours) == 1 else "are built-in judges"
         notice = "Built-in judges.", f"{t.listing(ours)} {are} with known flaws, no language model."
@@ -134,11 +130,9 @@ def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
             limits = (None, None) if ends is None or item.low is None else ends
             written = t.shown(item) if point is None else t.interval(point, *limits)
         if tier.alone:
-            beside = (("above", groups[at + 1 :]), ("below", groups[:at]))
-            parts = [
-                f"{word} {t.plural(sum(len(one.agents) for one in part), 'other')}" for word, part in beside if part
-            ]
-            said = ", ".join(parts) or "alone"
+            sides = (("above", groups[at + 1 :]), ("below", groups[:at]))
+            others = [(word, sum(len(one.agents) for one in part)) for word, part in sides if part]
+            said = ", ".join(f"{word} {t.plural(n, 'other')}" for word, n in others) or "alone"
         names = tuple(clean(agent, 60) for agent in tier.agents)
         found.append(TierRow(names, tier.level, ends, point, written, said))
     return found
@@ -178,8 +172,7 @@ def _tiers_section(book: RunIndex) -> b.Section:
             blocks.append(b.Figure(title, _ranks_words(book, AGGREGATE), wide, narrow, values=values))
         elif at:
             status, item = book.status(dimension), book.gating(dimension)
-            within = "" if item is None or item.low is None or item.high is None else f" ({span(item.low, item.high)})"
-            kappa = f"{book.gating_words(dimension)}{within}"
+            kappa = f"{book.gating_words(dimension)}{'' if item is None else t.ends_of(item)}"
             agree = "Judges do not agree" if status == "halt" else "Judges agree"
             if status == "methodology":
                 agree = "Judges agree weakly"
@@ -279,9 +272,8 @@ def tier_sentences(book: RunIndex) -> list[Said]:
         elif len(above) == 1:
             text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
         elif len(below) == 1:
-            text = (
-                f"{clean(below[0], 60)} scores lowest of the {t.words(len(book.agents))} agents on the overall score."
-            )
+            lowest = f"{clean(below[0], 60)} scores lowest of the"
+            text = f"{lowest} {t.words(len(book.agents))} agents on the overall score."
         else:
             named = t.listing([clean(one, 60) for one in above])
             text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
@@ -345,18 +337,18 @@ def _planted_section(book: RunIndex) -> b.Section:
                   str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
         low = control.cell in ("cell_a", "red_team")
         band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
-        known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
-        axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
+        ends = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
+        axis = strip_axis(ends, *(one for one in band if one is not None), 0.0)
         graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
         n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
-        mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
+        mean = f" Mean score {book.to(score, number(score.value))}" if known(score) else ""
         mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
         rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
         against = "the weakest quarter of real texts" if low else "real texts"
         lines = []
         for name, item, outcome in rows:
             said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
-            if item.value is None:
+            if not known(item):
                 lines.append((name, "", t.shown(item), said))
                 continue
             first = item is rows[0][1]
@@ -396,7 +388,7 @@ def _judges_section(book: RunIndex) -> b.Section:
         cells: list[Inline] = [(lead, small(f" same maker as {t.listing(same)}")) if same else lead]
         for measure, key in columns:
             item, cut = own_test(book, measure, judge.name), limits_set.get(key)
-            if item is None or item.value is None:
+            if not known(item):
                 cells.append(t.shown(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)

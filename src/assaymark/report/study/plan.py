@@ -14,6 +14,7 @@ from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
 from assaymark.report.study.controls import outside_name, outside_state
+from assaymark.report.text import known
 from assaymark.text import clean, count, money, number, percent, prose
 
 
@@ -28,8 +29,7 @@ def cost_section(book: RunIndex) -> b.Section | None:
         return None
     rows = []
     for one in paid:
-        known = one.calls > one.untold
-        inputs, cached, outputs = (count(n) if known and n is not None else "not reported"
+        inputs, cached, outputs = (count(n) if one.calls > one.untold and n is not None else "not reported"
                                    for n in (one.input_tokens, one.cached_tokens, one.output_tokens))  # fmt: skip
         price = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
         if one.price_of is not None and one.unpriced:
@@ -154,8 +154,8 @@ def plan_section(book: RunIndex) -> b.Section:
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
     item, note = book.one("order.detectable", dimension=AGGREGATE), ""
     pairs, could = sum(one.name == "contrast" for one in run.measurements), t.shown(item)
-    if item is not None and item.value is not None:
-        pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
+    if known(item):
+        pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = book.to(item, f"{number(item.value)} points for a leader{single}")
@@ -165,8 +165,8 @@ def plan_section(book: RunIndex) -> b.Section:
     taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
     independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
-    if worth is not None and worth.value is not None:
-        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.real(worth.detail.get("r"))
+    if known(worth):
+        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.part_of(worth, "r")
         errors = "" if r is None else f"their errors correlate at {number(r)}"
     conflict, made = "none", "no judge shares a family with an agent"
     if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
@@ -198,14 +198,9 @@ def plan_section(book: RunIndex) -> b.Section:
         ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
          "after a hard kill; a drained stop repeats none"),
     ]  # fmt: skip
-    facts = tuple(
-        (
-            b.Group(
-                title, (b.Facts(tuple((term, b.noted(value, below and f" {below}")) for term, value, below in found)),)
-            ),
-        )
-        for title, found in (("The plan", of_plan), ("The panel", of_panel))
-    )
+    noted = [(title, tuple((term, b.noted(value, below and f" {below}")) for term, value, below in found))
+             for title, found in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
+    facts = tuple((b.Group(title, (b.Facts(rows),)),) for title, rows in noted)
     # What a rubric of one's own says, word by word.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
         (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
@@ -358,6 +353,4 @@ def plan_value(value: object) -> str:
 def invalid_words(book: RunIndex, judge: str) -> str:
     """How many replies of a judge were invalid, of how many."""
     invalid, share = count(book.run.invalid.get(judge, 0)), book.one("judge.invalid_share", judge=judge)
-    if share is None or share.value is None:
-        return invalid
-    return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
+    return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})") if known(share) else invalid

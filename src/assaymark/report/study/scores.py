@@ -18,6 +18,7 @@ from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
 from assaymark.report.study.checks import binding
 from assaymark.report.study.controls import people_words
+from assaymark.report.text import known
 from assaymark.text import clean, count, number, prose
 
 WINS: Final = "share of wins"
@@ -80,12 +81,10 @@ def panel_section(book: RunIndex) -> b.Section:
         panel.sort(key=lambda one: (split[one.name][0] is None, split[one.name][0] or 0.0, one.name))
     cut = book.study.gates.publish
     axis = strip_axis([one for both in split.values() for one in both if one is not None], cut)
+    none = {name: "left out" if lost(book, name) else "no pair" for name in split}
 
     def dot(value: float | None, otherwise: str) -> Inline:
         return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
-
-    def stated(name: str) -> str:
-        return "left out" if lost(book, name) else "no pair"
 
     blocks: list[Block] = []
     if few and len(panel) > 2 and pairs:
@@ -100,14 +99,14 @@ def panel_section(book: RunIndex) -> b.Section:
         )  # fmt: skip
         above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
         grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
-        without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
+        without = tuple((f"without {clean(one, 60)}", dot(split[one][1], none[one])) for one in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
         both = b.Beside(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
-        columns = [((f"{what} with the others", needed), {n: dot(one[0], stated(n)) for n, one in split.items()}),
+        columns = [((f"{what} with the others", needed), {n: dot(one[0], none[n]) for n, one in split.items()}),
                    (f"{what} without it", {n: "" if one[1] is None or lost(book, n) else number(one[1])
                                            for n, one in split.items()}), *columns]  # fmt: skip
     rows = tuple(
@@ -131,8 +130,8 @@ def spread_words(book: RunIndex) -> str:
     """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, judge)
-        spreads[judge] = max(known) - min(known) if known else 0.0
+        levels = _levels(book, judge)
+        spreads[judge] = max(levels) - min(levels) if levels else 0.0
     told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
     return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
@@ -157,11 +156,10 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
     names = [judge.name for judge in panel]
     people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
     if any(people.values()):
-        reached = book.one("human.agreement", dimension=AGGREGATE)
-        two = "" if reached is None or reached.value is None else b.small(f" two people: {number(reached.value)}")
-        found.append(
-            (("κ with people", two), {n: "not graded" if m is None else t.shown(m) for n, m in people.items()})
-        )
+        reached = book.value("human.agreement", dimension=AGGREGATE)
+        two = "" if reached is None else b.small(f" two people: {number(reached)}")
+        graded: dict[str, Inline] = {name: "not graded" if m is None else t.shown(m) for name, m in people.items()}
+        found.append((("κ with people", two), graded))
     # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
     for measure, dimension, head, otherwise in (
         ("judge.own_family", AGGREGATE, "Points more for its own family", "none of its family"),
@@ -175,13 +173,11 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         axis, made = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
             made[name] = otherwise if item is None else t.shown(item)
-            if item is not None and item.value is not None:
+            if known(item):
                 over, said = item.low is not None and item.low > 0, t.signed(item.value)
-                ends = (
-                    "" if item.low is None or item.high is None else f" ({t.signed(item.low)} to {t.signed(item.high)})"
-                )
                 made[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), said, over)
                 if dimension == WINS:
+                    ends = t.ends_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
                     made[name] = (b.bold(said) if over else said, ends)
         found.append((head if dimension == WINS else (head, b.small(" dashed: 0")), made))
     levels = {name: _levels(book, name) for name in names}
@@ -201,7 +197,7 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
 
 def _levels(book: RunIndex, judge: str) -> list[float]:
     """What one judge gave each system on average."""
-    return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
+    return [one.value for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
 def pairs_words(book: RunIndex) -> str:
@@ -209,12 +205,11 @@ def pairs_words(book: RunIndex) -> str:
     table = book.run.table
     if table is None or not table.orders:
         return ""
-    liked = [item for item in book.every("judge.own_family", dimension=WINS)
-             if item.labels["judge"] != COMMON and (item.low or 0.0) > 0 and item.value is not None]  # fmt: skip
     told = [
-        f"{clean(one.labels['judge'], 60)} picks its own family in {100 * (one.value or 0.0):.0f} "
+        f"{clean(one.labels['judge'], 60)} picks its own family in {100 * one.value:.0f} "
         f"({100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f}) more of 100 pairs than the other judges do."
-        for one in liked
+        for one in book.known("judge.own_family", dimension=WINS)
+        if one.labels["judge"] != COMMON and (one.low or 0.0) > 0
     ]
     return " ".join((*told, place_words(table)))
 
@@ -231,8 +226,8 @@ def place_words(table: TableView) -> str:
 def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
     """The agreement of every two judges on the overall score, and by judge the mean with it and without it."""
     item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
-    known = {} if item is None else item.detail.get("pairs", {})
-    pairs = {(one, other): value for key, value in known.items() if value is not None
+    of_pairs = {} if item is None else item.detail.get("pairs", {})
+    pairs = {(one, other): value for key, value in of_pairs.items() if value is not None
              for one, other in [key.split("|", 1)]}  # fmt: skip
     for judge in book.study.judges:
         mine = [value for pair, value in pairs.items() if judge.name in pair]
@@ -250,10 +245,10 @@ def lost(book: RunIndex, judge: str) -> bool:
 def agree_words(book: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
-    if item is None or item.value is None:
+    if not known(item):
         return f"Not known: {t.shown(item)}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
-    said = f"{answer}: {book.sign} {number(item.value)}{t.ends_of(item)}; {number(gates.publish)} needed."
+    said = f"{answer}: {book.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
     odd = odd_judge(book, item.value)
     return said if odd is None else f"{said} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
@@ -261,8 +256,8 @@ def agree_words(book: RunIndex) -> str:
 def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     """The judge without which the others agree better by at least a tenth, and how well."""
     without = split_pairs(book)[1].items()
-    known = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
-    return max(known.items(), key=lambda item: item[1]) if known else None
+    better = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
+    return max(better.items(), key=lambda item: item[1], default=None)
 
 
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:
@@ -272,27 +267,21 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
         return []
     found: list[tuple[str, str]] = []
     item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
-    odd = None if item is None or item.value is None else odd_judge(book, item.value)
-
-    held = Counter(
-        field for verdict in book.run.verdicts if verdict.publication_level != "no-claim" for field in binding(verdict)
-    )
-
-    def lifts(field: str) -> str:
-        return f"Lifts a condition of {t.counted(held[field], 'sentence')}" if held[field] else ""
-
-    if odd is not None and item is not None and item.value is not None:
+    verdicts = (verdict for verdict in book.run.verdicts if verdict.publication_level != "no-claim")
+    held = Counter(field for verdict in verdicts for field in binding(verdict))
+    lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in held.items()}
+    if known(item) and (odd := odd_judge(book, item.value)) is not None:
         gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
         found.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
     if "cluster" not in table.roles:
         gain = "Items of one group count for less than their number. No new scores."
         found.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
-    known = book.one("panel.families")
-    if known is not None and known.detail.get("unknown") and (lifted := lifts("own_family")):
+    families = book.one("panel.families")
+    if families is not None and families.detail.get("unknown") and (lifted := lifts.get("own_family")):
         gain = f"{lifted} if it holds without judges of the own family. No new scores."
-        found.append((f"Name the makers of {known.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
+        found.append((f"Name the makers of {families.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
     if not book.preregistered:
-        gain = lifts("preregistration") or "Then the next scores are preregistered"
+        gain = lifts.get("preregistration", "Then the next scores are preregistered")
         gain += f"; costs {t.counted(table.scores, 'new score')}."
         found.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
     if not any(item.name.startswith("human.") for item in book.run.measurements):
