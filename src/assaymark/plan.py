@@ -196,7 +196,7 @@ def refuse_version_1(raw: Mapping[str, Any], source: str) -> None:
 
 def plan_problems(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
     """What is wrong with a plan; of a field that was replaced, what took its place."""
-    return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error, kind)]
+    return [Problem(problem.where, REPLACED.get(problem.where, problem.what)) for problem in problems_of(error, kind)]
 
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")

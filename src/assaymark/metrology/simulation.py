@@ -115,7 +115,7 @@ class Truth:
                 problems.append(Problem(where, what))
 
         for what, names in (
-            ("composers", [one.name for one in self.composers]),
+            ("composers", [composer.name for composer in self.composers]),
             ("panel", [one.name for one in self.panel]),
             ("dimensions", list(self.dimensions)),
         ):
@@ -180,7 +180,7 @@ class Truth:
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     """One study drawn from a known truth, as the table that `analyse` reads."""
-    composers = sorted(truth.composers, key=lambda one: one.name)
+    composers = sorted(truth.composers, key=lambda composer: composer.name)
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
     # Agent and cycle of every decision, by agent and then cycle.
     chance, shape = np.array([one.attendance for one in composers]), (len(order), truth.clusters * truth.cycles)
@@ -203,7 +203,7 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
         reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
         calls[judge.name] = truth.given(reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d))
-    names = tuple(one.name for one in composers)
+    names = tuple(composer.name for composer in composers)
     columns = sorted(range(d), key=truth.dimensions.__getitem__)
     held, cycle_code = np.unique(cycle, return_inverse=True)
     seen, cluster_code = np.unique(cluster, return_inverse=True)
@@ -359,7 +359,7 @@ def with_judge(
     size = np.sqrt([components.part("judge x agent", dimension).sd ** 2 for dimension in table.dimensions])
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
-    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    sd = np.sqrt(np.mean([_variance(spread, len(truth.dimensions)) for spread in once], axis=0))
     # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
     quality_d = len(table.dimensions)
     level = truth.means[table.agent]
@@ -371,7 +371,7 @@ def with_judge(
     seen = (
         np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
         + liking[table.agent]
-        + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
+        + Spread(tuple(sd.tolist()), float(np.mean([spread.correlation for spread in once]))).draw(rng, (table.n,), d)
     )
     scores = truth.given(seen)
     place = sorted((*table.judges, name)).index(name)

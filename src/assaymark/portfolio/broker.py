@@ -536,8 +536,8 @@ class _Run:
         loose: list[tuple[str, float]] = []  # traded at a price that is not stated
         for symbol in sorted(set(self.before.positions) | set(book.positions) | set(fills)):
             if explained.get(symbol):
-                priced += [-one.quantity * one.price for one in fills[symbol] if one.price is not None]
-                loose += [(symbol, one.quantity) for one in fills[symbol] if one.price is None and one.quantity]
+                priced += [-fill.quantity * fill.price for fill in fills[symbol] if fill.price is not None]
+                loose += [(symbol, fill.quantity) for fill in fills[symbol] if fill.price is None and fill.quantity]
             else:
                 change = book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
                 loose += [(symbol, change)] if abs(change) > self.tolerance.units else []
@@ -547,7 +547,7 @@ class _Run:
             absent = next(symbol for (symbol, _), (_, price) in zip(loose, at_rule, strict=True) if price is None)
             self.unchecked.append(Unchecked(step.name, "cash", absent, "it was traded and has no price at this step"))
             return
-        costs = math.fsum(one.cost for of in fills.values() for one in of)
+        costs = math.fsum(fill.cost for of in fills.values() for fill in of)
         costs += self.rate * math.fsum(map(abs, (*priced, *flows)))
         settled = self.before.cash + math.fsum(priced) - costs
         expected = settled + math.fsum(flows)
@@ -632,7 +632,7 @@ def settle(
     portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action], *, fee_bps: float = 0.0
 ) -> Settlement:
     """The book after its orders, all of them at ``prices``."""
-    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
+    needed = dict.fromkeys((*portfolio.positions, *(action.instrument for action in actions if action.kind in SIDES)))
     problems = [
         Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
         for name in needed
@@ -672,7 +672,7 @@ def settle(
 
 def prices_of(context: Context) -> dict[str, float]:
     """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close."""
-    found = {one.instrument: one.close[-1] for one in context.series if one.close}
+    found = {series.instrument: series.close[-1] for series in context.series if series.close}
     for fact in context.facts:
         if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
             found[fact.instrument] = float(fact.value)

@@ -79,12 +79,12 @@ def amend(
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
             # Only a judge of whom no reply is usable may get another model or other arguments.
             desk = JudgingSession(folder, locked, {})
-            specs = [one for one in old.model_judges if one.name in free]
+            specs = [judge for judge in old.model_judges if judge.name in free]
             planned = desk.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
                 pending = set(ledger.pending([one.call.key for one in planned]))
                 found = parsed([one for one in planned if one.call.key not in pending], ledger)
-            free -= {one.judge for one in found if one.status == "ok"}
+            free -= {judgment.judge for judgment in found if judgment.status == "ok"}
         parts = tuple(part for judge in free for part in judges[judge])
         if late := [name for name in late if not f"{name}.".startswith(parts)]:
             begun = "asking" if old.agents else "judging"
@@ -138,7 +138,7 @@ def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
     store.write(JUDGMENTS, [*found, *desk.of_people()], locked.reading)
-    now_ok = {(one.judge, one.trajectory, one.trial) for one in found if one.status == "ok"}
+    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in found if judgment.status == "ok"}
     lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
     line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
@@ -214,8 +214,8 @@ def make_controls(
     study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
-    value["amendment"] = one = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
-    return Told(value, (*lines, f"amendment {one.number}: {one.reason}"))
+    value["amendment"] = amendment = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
+    return Told(value, (*lines, f"amendment {amendment.number}: {amendment.reason}"))
 
 
 # --- Runs of version 1, and the rules of version 2 --------------------------------------------------------------------

@@ -55,13 +55,13 @@ _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent anot
 
 def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge whose first replies were no JSON and were asked for again, then for each without scores."""
-    given, ok = Counter(one.judge for one in judgments), Counter[str]()
-    again: Counter[str] = Counter(one.judge for one in judgments if one.first_key)
-    ok.update(one.judge for one in judgments if one.first_key and one.status == "ok")
+    given, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
+    again: Counter[str] = Counter(judgment.judge for judgment in judgments if judgment.first_key)
+    ok.update(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
     lines = [again_line(judge, again[judge], given[judge], ok[judge]) for judge in sorted(again)]
     for judge in sorted(given):
-        bad = [one for one in judgments if one.judge == judge and one.status != "ok"]
-        refused = sum(one.status == "refused" for one in bad)
+        bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
+        refused = sum(judgment.status == "refused" for judgment in bad)
         parts = [f"{refused:,} refused"] if refused else []
         if other := len(bad) - refused:
             first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
@@ -80,9 +80,9 @@ def again_line(judge: str, n: int, of: int, ok: int) -> str:
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given, bad = Counter(one.agent.id for one in decisions), defaultdict[str, Counter[str]](Counter)
-    for one in decisions:
-        bad[one.agent.id].update(set(one.flags) & set(NOT_USABLE))
+    given, bad = Counter(decision.agent.id for decision in decisions), defaultdict[str, Counter[str]](Counter)
+    for decision in decisions:
+        bad[decision.agent.id].update(set(decision.flags) & set(NOT_USABLE))
     return [
         f"{agent}: {kinds.total():,} of {given[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
         f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == given[agent] else ''}"
@@ -176,7 +176,7 @@ def run_all(
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
-    lost = {one.key for one in tried.failed} if tried is not None else set()
+    lost = {failure.key for failure in tried.failed} if tried is not None else set()
     watch = Watch(unusable) if first or unusable is not None else None
     if unusable is not None and watch is not None:
         # Replies of earlier runs count for models of which no reply was usable.
@@ -200,14 +200,14 @@ def run_all(
         put_off=summary.put_off + tried.put_off,
     )  # fmt: skip
     # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
-    answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
-    alone = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
+    answered = ledger.standing() if any(failure.turned_away for failure in tried.failed) else {}
+    alone = {failure.key for failure in tried.failed if failure.turned_away and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
     again = run_calls(ledger, [call for call in calls if call.key in alone], models, watch=Watch(), **paid)
     return replace(
         both, made=both.made + again.made, elsewhere=both.elsewhere + again.already + again.elsewhere,
-        failed=(*(one for one in both.failed if one.key not in alone), *again.failed),
+        failed=(*(failure for failure in both.failed if failure.key not in alone), *again.failed),
         stopped=again.stopped, interrupted=again.interrupted,
     )  # fmt: skip
 
@@ -236,7 +236,7 @@ def run_options(engine: EngineChoice) -> Any:
 def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
     """How agents are asked: few at once, so that the seconds of a decision are its own and not those of a queue, and
     those outside for as long as they may take: cut off before, they would be asked again."""
-    outside = (patience(one.args) + _MARGIN_S for one in agents if is_outside(one.model))
+    outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
     wanted = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     return engine.model_copy(update=wanted)
 
@@ -363,9 +363,9 @@ class Canaries:
         asked = {call.key: call for call in calls}
         # Without the provider in front, which the model's name says already.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
-        ended = {*replies, *(one.key for one in summary.failed)}
-        for call in (one for one in calls if one.key not in ended):
+        self.problems += [f"{failure.model}: {why}" for failure, why in failed if not failure.turned_away]
+        ended = {*replies, *(failure.key for failure in summary.failed)}
+        for call in (call for call in calls if call.key not in ended):
             ours = (call.model.partition("/")[0], "budget")
             why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
             self.problems.append(f"{call.model}: not asked to the end ({why})")
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {what}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[one.key], why) for one, why in failed if one.turned_away]
+        return [(asked[failure.key], why) for failure, why in failed if failure.turned_away]
 
     def require(self) -> None:
         """Raise `ModelError` with everything that is wrong, if anything is."""
@@ -512,28 +512,28 @@ def forecast(
     found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
-    for one in found:
-        each = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+    for estimate in found:
+        each = ", ".join(f"{what} {n:,}" for what, n in estimate.stages.items())
         cost = "costs nothing"
-        if not costs_nothing(one.model):
-            basis = one.rest.basis.rpartition("output tokens: ")[2]
-            tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({basis})"
-            cost = f"{tokens}, {'no price known' if one.rest.cost is None else f'{money(one.rest.cost)} USD'}"
-        total = counts[one.model].total()
-        lines.append(f"{one.model}: {total:,} calls ({each}), {one.already:,} answered already; {cost}")
+        if not costs_nothing(estimate.model):
+            basis = estimate.rest.basis.rpartition("output tokens: ")[2]
+            tokens = f"about {estimate.rest.tokens:,} input and {estimate.rest.output_tokens:,} output tokens ({basis})"
+            cost = f"{tokens}, {'no price known' if estimate.rest.cost is None else f'{money(estimate.rest.cost)} USD'}"
+        total = counts[estimate.model].total()
+        lines.append(f"{estimate.model}: {total:,} calls ({each}), {estimate.already:,} answered already; {cost}")
     # What all models may cost together; not known where that of one is not.
-    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
-    known = [one.rest.cost for one in paid if one.rest.cost is not None]
+    paid = [estimate for estimate in found if estimate.rest.cost is None or not costs_nothing(estimate.model)]
+    known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
     whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
-    if unpriced := ", ".join(one.model for one in paid if one.rest.cost is None):
+    if unpriced := ", ".join(estimate.model for estimate in paid if estimate.rest.cost is None):
         others = f"; the other models: {whole}" if known else ""
         whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
-    already = sum(one.already for one in found)
+    already = sum(estimate.already for estimate in found)
     lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
     lines += notes
-    if any(not costs_nothing(one.model) for one in found):
+    if any(not costs_nothing(estimate.model) for estimate in found):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
-    costs = [one.rest.cost for one in found if one.rest.cost is not None]
+    costs = [estimate.rest.cost for estimate in found if estimate.rest.cost is not None]
     usd = sum(costs) if len(costs) == len(found) else None
     return Forecast(tuple(found), usd, (*lines, "dry run: nothing was sent"))
 
@@ -551,7 +551,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
         # In the order of the keys: sums of floats in another order differ in their last digit.
-        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda one: one.key):
+        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
             by_model[one.model].append(one)
         batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
         prices = prices or stored_prices(ledger)

@@ -80,7 +80,7 @@ class Checked(Result):
     def agreement(self) -> Measurement:
         """How far the judges agree on the overall score."""
         wanted = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
-        return next(one for one in wanted if one.labels["dimension"] == AGGREGATE)
+        return next(measurement for measurement in wanted if measurement.labels["dimension"] == AGGREGATE)
 
     @property
     def run(self) -> AssayRun:
@@ -114,7 +114,7 @@ class Checked(Result):
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
         brief = len(self.verdicts) > MOST
-        certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
+        certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
         made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
         shared: dict[int, tuple[Any, str]] = {}
         texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
@@ -406,7 +406,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
     return (
         found.substrate is None
         and any(made)
-        and all(one.human or is_ for one, is_ in zip(found.judges, made, strict=True))
+        and all(judge.human or is_ for judge, is_ in zip(found.judges, made, strict=True))
     )
 
 

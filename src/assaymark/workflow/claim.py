@@ -39,7 +39,7 @@ def claim(folder: RunFolder) -> VerdictFile:
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=kept)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    stated = [one.stated for one in locked.amendments]
+    stated = [amendment.stated for amendment in locked.amendments]
     file = verdict_file(study, plan_hash, verdicts, measurements, kept, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
@@ -220,7 +220,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
             entries, _ = read_journal(folder)
             kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
             if lost := kept - set(times_of(entries)):
-                first, table = min(one.record_id for one in lost), f"{TIMES.name}.parquet"
+                first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
                 found.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:
                 found.same += (f"{found.name(path)}: {len(entries)} days",)

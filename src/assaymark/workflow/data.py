@@ -75,7 +75,7 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
     parts += [Text(), Text(", ".join(rest))]
     if instrument is not None:
         gaps = gaps_of(history, instrument)
-        listing = next(one for one in history.listings if one.id == instrument)
+        listing = next(listing for listing in history.listings if listing.id == instrument)
         end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
         lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
         long = [f"{days} days from {first}" for first, days in gaps if days > GAP_LIMIT]
@@ -86,7 +86,7 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
 
 def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news."""
-    known = [one.id for one in view.instruments]
+    known = [listing.id for listing in view.instruments]
     if instrument is not None and instrument not in known:
         raise UnknownNameError("instrument", instrument, known)
     parts: list[RenderableType] = [
@@ -99,7 +99,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     for title in ("close", "of day", "1 day", "20 days", "60 days"):
         closes.add_column(title, justify="right")
     closes.add_column("60 days")
-    for name, group in groupby(found, key=lambda one: one.listing.asset_class):
+    for name, group in groupby(found, key=lambda quote: quote.listing.asset_class):
         members = list(group)
         for member in members if instrument is not None else members[:_A_CLASS]:
             changes = [
@@ -118,9 +118,9 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
         filed, filings = view.fundamentals(instrument), Table(box=None, pad_edge=False)  # the newest filed values
         for title in ("Filed", "for", "value", "unit", "known since"):
             filings.add_column(title, justify="right" if title == "value" else "left")
-        for one in filed[-8:]:
-            filings.add_row(Text(clean(one.field, 40)), Text(clean(one.period, 20)), f"{one.value:,.4g}",
-                            Text(clean(one.unit, 20)), _when(one.filed_at))  # fmt: skip
+        for filing in filed[-8:]:
+            filings.add_row(Text(clean(filing.field, 40)), Text(clean(filing.period, 20)), f"{filing.value:,.4g}",
+                            Text(clean(filing.unit, 20)), _when(filing.filed_at))  # fmt: skip
         parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
         # Macro series with what they read, or why they read nothing.
@@ -257,16 +257,16 @@ def facts(folder: Path, at: str | None = None, instrument: str | None = None) ->
         raise UnknownNameError("instrument", instrument, known)
     wanted = [listing for listing in listings if instrument in (None, listing.id)]
     if moment is None:
-        return {"snapshot": manifest, "instruments": [_listing(one) for one in wanted]}
+        return {"snapshot": manifest, "instruments": [_listing(listing) for listing in wanted]}
     view = history.as_of(moment)
     closes = {quote.listing.id: {"close": quote.close, "day": str(quote.day)} for quote in quotes(view)}
     return {
         "snapshot": manifest.id,
         "as_of": moment,
-        "instruments": [_listing(one) | closes.get(one.id, {}) for one in wanted],
+        "instruments": [_listing(listing) | closes.get(listing.id, {}) for listing in wanted],
         "macro": [
-            {"id": one.id, "unit": one.unit, "state": one.state, "value": one.value}
-            for one in ([] if instrument is not None else view.all_macro())
+            {"id": reading.id, "unit": reading.unit, "state": reading.state, "value": reading.value}
+            for reading in ([] if instrument is not None else view.all_macro())
         ],
     }
 

@@ -181,10 +181,10 @@ def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     """Add grades to those that are stored, of which the last of a grader counts; returns how many there are now."""
     if wrong := [grade for grade in grades if moment(grade.at) is None]:
         what = "must be a time with its zone, such as 2025-03-01T12:00Z"
-        problems = (Problem(f"{one.trajectory} by {one.grader}", f"{what} (got {one.at!r})") for one in wrong)
+        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{what} (got {grade.at!r})") for grade in wrong)
         raise InputError("grades", problems)
     kept: dict[tuple[str, str, str], HumanGrade] = {}
-    for one in sorted((*stored_grades(folder), *grades), key=lambda one: moment(one.at) or datetime.max):
+    for one in sorted((*stored_grades(folder), *grades), key=lambda grade: moment(grade.at) or datetime.max):
         kept[one.trajectory, one.grader, one.dimension] = one
     Store(folder).write(LABELS, kept.values(), {"draw": content_id(stored_draw(folder))})
     return len(kept)

@@ -59,7 +59,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
-    if season and beside and any(one.human for one in stored_season(folder).season.panel):
+    if season and beside and any(judge.human for judge in stored_season(folder).season.panel):
         beside = AGGREGATE.encode() in data  # people of the panel give the parts of the scoring plan
     if beside and stored_draw(folder) is not None:
         frame = frame_of(folder, rubric)
@@ -72,7 +72,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
         # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
         stored = stored_season(folder)
         played = stored.season
-        people = [one.name for one in played.panel if one.human]
+        people = [judge.name for judge in played.panel if judge.human]
         if not people:
             what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
             then = "to hold the judges against people, first draw what these grade (assaymark draw)"

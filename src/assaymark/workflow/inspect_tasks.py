@@ -198,18 +198,18 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     if probe is not None and store.digest(PROBE) is not None:
         kinds.append(("outside", PROBE, [probe], locked.rubric))
     if anchor is not None and store.digest(ANCHOR) is not None:
-        again = [one for one in study.judges if one.name == anchor.judge]
+        again = [judge for judge in study.judges if judge.name == anchor.judge]
         kinds.append(("anchor", ANCHOR, again, load_rubric(anchor.rubric)))
     made = []
     for kind, table, judges, rubric in kinds:
-        held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
+        held = {(judgment.judge, judgment.trajectory, judgment.trial): judgment for judgment in store.read(table)}
         for judge in judges:
             planned = desk.plan(rubric, [judge])
             pairs = [(one, held.get((judge.name, one.about, one.call.trial))) for one in planned]
             known = [(one.again() if found.first_key else one, found) for one, found in pairs if found is not None]
-            if any(one.call.key != found.call_key for one, found in known):
+            if any(planned.call.key != found.call_key for planned, found in known):
                 raise PlanError(f"{folder.path}: the judgments of {judge.name} were not made under this plan")
-            keys = [one.call.key for one, _ in known]
+            keys = [planned.call.key for planned, _ in known]
             with Ledger.open(folder.ledger, create=False) as ledger:
                 replies = dict(ledger.replies(keys))
             if lost := len(set(keys) - replies.keys()):
@@ -219,7 +219,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
                 samples = [
                     _answer(kind, rubric, names, clusters, one, replies[one.call.key], found) for one, found in known
                 ]
-                ids = sorted({names[one.about] for one, _ in known})
+                ids = sorted({names[planned.about] for planned, _ in known})
                 scored = sum(found.status == "ok" for _, found in known)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
                 with in_place(path) as part:

@@ -99,7 +99,7 @@ class Labelling:
             text = LabelText(name, (("", one.text),), one.answers)
             units.append([((("", one.material),) if one.material else (), (text,))])
         order.shuffle(units)
-        cycles = tuple(one for groups in units for one in groups)
+        cycles = tuple(group for groups in units for group in groups)
         asked = self.texts
         return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
 
@@ -144,17 +144,17 @@ class Labelling:
     def progress(self) -> dict[str, JSON]:
         """How far each person is, as numbers."""
         graders = {}
-        for one in self.sheets.graders:
-            labels, mine, every = self.labels(one), self.ids_of(one), set(self.dimensions)
+        for grader in self.sheets.graders:
+            labels, mine, every = self.labels(grader), self.ids_of(grader), set(self.dimensions)
             graded = sum(every <= labels[name]["scores"].keys() for name in mine if name in labels)
-            graders[one] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
+            graders[grader] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
             if self.sheets.gold:
                 given = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
                 right = [
                     answer == _hashed(self.sheets.salt, name, dimension, given[name].get(dimension))
                     for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
                 ]  # fmt: skip
-                graders[one] |= {"gold_right": sum(right), "gold": len(right)}
+                graders[grader] |= {"gold_right": sum(right), "gold": len(right)}
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
@@ -267,8 +267,8 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
     sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
-    given = {one: labelling.labels(one) for one in sheets.graders}
-    mine = {one: {*labelling.ids_of(one), *sheets.gold} for one in sheets.graders}
+    given = {grader: labelling.labels(grader) for grader in sheets.graders}
+    mine = {grader: {*labelling.ids_of(grader), *sheets.gold} for grader in sheets.graders}
     seen = {
         (grader, name, dimension): (score, "before")
         for grader, labels in given.items() for name, label in labels.items()
@@ -446,9 +446,9 @@ def _of_records(folder: RunFolder) -> Texts:
         for judge in study.judges:
             judges.append(Agent(judge.name, judge.family, model=judge.model.partition("/")[2]))
         keep, rules = study.records.keep_names, study.inference
-    people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
+    people = [*{decision.agent.id: decision.agent for decision in every}.values(), *judges]
     names = blinding_names(people)
-    context_of = {one.record_id: one.context_id for one in every}
+    context_of = {decision.record_id: decision.context_id for decision in every}
 
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
         wanted: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -458,7 +458,7 @@ def _of_records(folder: RunFolder) -> Texts:
         found: defaultdict[str, Shown] = defaultdict(list)
         for context_id, context in store.each_context():
             if context_id in wanted:
-                of_context = [one for one in every if one.context_id == context_id]
+                of_context = [decision for decision in every if decision.context_id == context_id]
                 material, texts = people_blocks(of_context, context, names, keep)
                 given = _sections(material)
                 for cycle, members in wanted[context_id].items():

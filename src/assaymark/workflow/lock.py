@@ -94,13 +94,13 @@ def unsanitised(cycle: cutting.Cycle) -> rec.Context:
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
     times = tuple(when + shift for when in shown.series[0].times)
     series = []
-    for one in cycle.raw:
-        columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
-        series.append(rec.Series(one.instrument, 60, times, **columns))
+    for bars in cycle.raw:
+        columns = {name: tuple(np.asarray(getattr(bars, name)).tolist()) for name in _COLUMNS}
+        series.append(rec.Series(bars.instrument, 60, times, **columns))
     return rec.Context(
         completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
         series=tuple(series), constraints=shown.constraints,
-        instruments=tuple(rec.Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
+        instruments=tuple(rec.Instrument(id=bars.instrument, name=bars.instrument) for bars in cycle.raw),
     )  # fmt: skip
 
 
@@ -119,10 +119,10 @@ def probe_dates(
         # Under their true names: the probe is given more than an agent could know.
         shown = [
             cutting.Bars(
-                cycle.names[one.instrument], np.arange(len(one.times)),
-                *(np.array(getattr(one, name)) for name in _COLUMNS),
+                cycle.names[series.instrument], np.arange(len(series.times)),
+                *(np.array(getattr(series, name)) for name in _COLUMNS),
             )
-            for one in cycle.context.series
+            for series in cycle.context.series
         ]  # fmt: skip
         true = np.datetime64(moment.date(), "D")
         hits.append(bool(cutting.day_of(shown, columns, ranges) == true))
@@ -150,7 +150,7 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
         return []
     # A model before sanitised cycles, then before the same with everything left in.
     cycles = cycles or sample_of(study.substrate)
-    return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
+    return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
 def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
@@ -243,20 +243,20 @@ def check_plan(
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
-    graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
+    graders = {judgment.judge for judgment in store.read(HUMAN)} if store.digest(HUMAN) else set()
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
-    families = {one.agent.id: one.agent.family for one in selection.honest}
+    families = {decision.agent.id: decision.agent.family for decision in selection.honest}
     answered: dict[str, set[str]] = {name: set() for name in sorted(families)}
     cluster_of: dict[str, str] = {}
-    for one in selection.honest:
-        answered[one.agent.id].add(one.cycle)
-        cluster_of[one.cycle] = one.cluster
+    for decision in selection.honest:
+        answered[decision.agent.id].add(decision.cycle)
+        cluster_of[decision.cycle] = decision.cluster
     common = [answered[a] & answered[b] for a, b in itertools.combinations(answered, 2)]
     report = preflight(
         study, len(families), len(rubric.dimensions),
         np.array([len({cluster_of[cycle] for cycle in cycles}) for cycles in common], dtype=int),
         np.array([len(cycles) for cycles in common], dtype=int),
-        agent_families=families, clusters=sorted({one.cluster for one in selection.honest}),
+        agent_families=families, clusters=sorted({decision.cluster for decision in selection.honest}),
     )  # fmt: skip
     if refuse_hopeless and report.hopeless and not study.inference.allow_hopeless:
         raise PlanError(
@@ -372,7 +372,7 @@ def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
     reasons = [judging.left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
-    chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
+    chosen = tuple(decision for decision, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
 
 
@@ -506,13 +506,13 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
     found = []
     for key, agent, family, derivation in planned:
         place = Place(study.name, key.regime, key.number, key.context_id)
-        one = rec.Decision(
+        decision = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
             agent=rec.Agent(agent if derivation.kind == "honest" else "control", family),
             provenance=rec.Provenance(source="the plan"), derivation=derivation,
         )  # fmt: skip
-        found.append(one)
+        found.append(decision)
     return found
 
 
@@ -528,7 +528,7 @@ def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | N
     known, what = reference_agents(), "cannot decide; built-in models that can"
     found = list(_problems(place, agent, models, agent_argument_problems, known, what))
     yield from found
-    if is_outside(agent.model) and not any(one.where == f"{place}.model" for one in found):
+    if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in found):
         said = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
         yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in said)
 

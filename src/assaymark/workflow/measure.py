@@ -151,11 +151,11 @@ def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str,
     if anchor is not None and store.digest(ANCHOR) is not None:
         after = _scores(store.read(ANCHOR))
         before = _scores(one for found in scores.judgments.values() for one in found if one.judge == anchor.judge)
-        by_id = {one.record_id: one for one in records}
+        by_id = {decision.record_id: decision for decision in records}
         both = [(name, by_id[name]) for name in sorted(before.keys() & after.keys())]
         found += metrology.anchor_measurements(
             {name: before[name] for name, _ in both}, {name: after[name] for name, _ in both},
-            {name: one.agent.id for name, one in both}, {name: one.cluster for name, one in both},
+            {name: decision.agent.id for name, decision in both}, {name: decision.cluster for name, decision in both},
             load_rubric(anchor.rubric).changed(locked.rubric), anchor.judge, anchor.rubric, study,
         )  # fmt: skip
     # What the outside judge said, or why it was not asked.
@@ -168,7 +168,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str,
     }
     asked = [record for record in records if record.record_id in said]
     found += metrology.probe_measurements(
-        plan, said, agents={one.record_id: one.agent.id for one in asked},
+        plan, said, agents={decision.record_id: decision.agent.id for decision in asked},
         cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
         study=study,
     )  # fmt: skip
@@ -177,8 +177,8 @@ def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str,
     # no instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
     used = {record.context_id for record in records}
     material = {
-        name: Material.of(replace(one, prompt="", facts=tuple(fact for fact in one.facts if fact.instrument)))
-        for name, one in store.each_context(used)
+        name: Material.of(replace(context, prompt="", facts=tuple(fact for fact in context.facts if fact.instrument)))
+        for name, context in store.each_context(used)
     }
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)

@@ -291,7 +291,7 @@ def plan_calls_report(
         problems.append(Problem("claim", known))
     if problems:
         raise InputError("plan-calls", problems)
-    adversarial = {name: one.adversarial_status for name, one in below.items()}
+    adversarial = {name: verdict.adversarial_status for name, verdict in below.items()}
     targets = tuple(
         Target(one.claim, one.publication_level, NEXT[one.publication_level], _NO_HELP[one.adversarial_status])
         # A claim below qualified may still get there while the rubric is construct-sensitive.

@@ -129,11 +129,11 @@ class Document:
     def fixed(self) -> str:
         """The text with conditions added and sentences replaced, as far as a supported one is near."""
         text = self.text
-        for one in reversed(self.found):
-            finding, place = one.finding, self.replaceable(one.start, one.end)
+        for placed in reversed(self.found):
+            finding, place = placed.finding, self.replaceable(placed.start, placed.end)
             if finding.mark == "/" and finding.add:
-                end = one.end if place is None else place[1]
-                stop = "" if text[one.start : one.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
+                end = placed.end if place is None else place[1]
+                stop = "" if text[placed.start : placed.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
                 text = text[:end] + stop + " " + self.escaped(" ".join(finding.add)) + text[end:]
             elif finding.mark in "-!" and finding.write and place is not None and finding.about == "comparison":
                 text = text[: place[0]] + self.escaped(" ".join((finding.write, *finding.also))) + text[place[1] :]
@@ -425,7 +425,7 @@ def proofread(document: Document, run: Decided) -> Document:
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
             place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
-    return replace(document, found=tuple(sorted(found, key=lambda one: one.start)))
+    return replace(document, found=tuple(sorted(found, key=lambda placed: placed.start)))
 
 
 def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
@@ -480,21 +480,21 @@ def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -
         yield f"{clean(str(one_text.path))}: {several} {verb} agents or {quotes} a number of this run"
         if several:
             yield ""
-        for one in one_text.found:
-            head = f"  line {one.line:<4}"
-            if one.finding.mark == "x":
+        for placed in one_text.found:
+            head = f"  line {placed.line:<4}"
+            if placed.finding.mark == "x":
                 room = _WIDTH - len(head) - len("   [x] matches")
-                yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
+                yield f"{head}{clean(placed.sentence, room):<{room}}   [x] matches"
                 continue
-            yield from wrapped(clean(one.sentence, 300), head, _INDENT)
-            for label, text in _said(one.finding):
+            yield from wrapped(clean(placed.sentence, 300), head, _INDENT)
+            for label, text in _said(placed.finding):
                 first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
                 first = f"     {label:<6}" if label.startswith("[") else first
                 yield from wrapped(text, first, " " * len(first) if label in ("Add", "Write") else _INDENT)
         if several:
             yield ""
-    every = [one for text in texts for one in text.found]
-    failing, undecided = sum(one.fails for one in every), sum(one.finding.mark == "?" for one in every)
+    every = [placed for text in texts for placed in text.found]
+    failing, undecided = sum(placed.fails for placed in every), sum(placed.finding.mark == "?" for placed in every)
     matching = len(every) - failing - undecided
     match = "matches" if matching == 1 else "match"
     yield f"{failing} to change, {undecided} not decided, {matching} {match}.   Exit status {int(failing > 0)}"
@@ -509,11 +509,11 @@ def github_lines(texts: Sequence[Document]) -> Iterator[str]:
         made = clean(text).replace("%", "%25")
         return made.replace(":", "%3A").replace(",", "%2C") if inside else made
 
-    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
-        words, _, level = _MARKS[one.finding.mark]
-        place = f"line={one.line},endLine={one.end_line},col={one.column},endColumn={one.end_column}"
-        head = f"::{'notice' if level == 'note' else 'error'} file={value(one.file)},{place}"
-        yield f"{head},title={value(f'assaymark: {words}')}::{value(one.message, False)}"
+    for placed in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
+        words, _, level = _MARKS[placed.finding.mark]
+        place = f"line={placed.line},endLine={placed.end_line},col={placed.column},endColumn={placed.end_column}"
+        head = f"::{'notice' if level == 'note' else 'error'} file={value(placed.file)},{place}"
+        yield f"{head},title={value(f'assaymark: {words}')}::{value(placed.message, False)}"
 
 
 def sarif(texts: Sequence[Document]) -> dict[str, Any]:
@@ -523,7 +523,7 @@ def sarif(texts: Sequence[Document]) -> dict[str, Any]:
         for words, name, level in _MARKS.values() if name
     ]  # fmt: skip
     results = []
-    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
+    for one in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
         _, rule, level = _MARKS[one.finding.mark]
         region = {
             "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,

@@ -496,7 +496,7 @@ def record_amendment(
         "plan_after": {"hash": after[0], "text": after[1]}, "previous": earlier[-1].digest if earlier else "",
     }  # fmt: skip
     write_json(amendment_path(folder, len(earlier) + 1), raw)
-    return (*(one.digest for one in earlier), content_id(raw))
+    return (*(amendment.digest for amendment in earlier), content_id(raw))
 
 
 def undo_unfinished(folder: RunFolder, stored: Mapping[str, Any]) -> None:

@@ -81,8 +81,8 @@ class JudgingSession:
                 found = parsed(planned, ledger)
                 bad = {
                     item.call.key: item
-                    for item, one in zip(planned, found, strict=True)
-                    if one.status == "invalid" and not one.first_key
+                    for item, judgment in zip(planned, found, strict=True)
+                    if judgment.status == "invalid" and not judgment.first_key
                 }
                 calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
@@ -94,7 +94,7 @@ class JudgingSession:
         people = {judge.name for judge in self.locked.study.judges if judge.human}
         chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
         human = self.store.read(HUMAN) if people else ()
-        return [one for one in human if one.judge in people and one.trajectory in chosen]
+        return [judgment for judgment in human if judgment.judge in people and judgment.trajectory in chosen]
 
 
 def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
@@ -130,7 +130,7 @@ class Scores:
             judgments[one.trajectory].append(one)
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
-            lengths = {one.record_id: judging.token_count(judging.judged_text(one)) for one in decisions}
+            lengths = {decision.record_id: judging.token_count(judging.judged_text(decision)) for decision in decisions}
             graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
             return metrology.score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
 
@@ -148,7 +148,7 @@ class Scores:
         averaged = metrology.averaging(honest, study)
         cells = []
         for kind in study.cells_judged:
-            by_id = {one.record_id: one for one in selection.cell(kind)}
+            by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
             parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
             cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
@@ -160,7 +160,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     if study.anchor_probe is None:
         return frozenset()
     first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
-    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
+    strata = {decision.record_id: (decision.agent.id, decision.cluster) for decision in first}
     rng = np.random.default_rng([study.seed, 3])
     return frozenset(metrology.stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
 
@@ -200,7 +200,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 say(line)
         # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-            judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
+            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], desk.selection.honest
             rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
             judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
             store.write(ANCHOR, judgments, reading)
@@ -213,9 +213,9 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
             if contested.needed and not store.done(PROBE, basis):
                 # The records on which both agents of some contested pair answered the same question.
                 answers: dict[str, dict[str, str]] = defaultdict(dict)
-                for one in desk.selection.honest:
-                    if one.replicate == 1:
-                        answers[one.cycle][one.agent.id] = one.record_id
+                for decision in desk.selection.honest:
+                    if decision.replicate == 1:
+                        answers[decision.cycle][decision.agent.id] = decision.record_id
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
                 met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
                 asked = frozenset(found[agent] for pair, found in met for agent in pair)
@@ -335,15 +335,15 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
         found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
-            found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
+            found.ask([date_call(model, cycle.context) for cycle in cut(study.substrate, cycles=2)])
         prices, kept = asking.prices_of(models), found.kept
         answered = [one.decided(kept[one.call.key][1], prices) for one in questions if one.call.key in kept]
-        made = {one.record_id: one for one in answered}
+        made = {decision.record_id: decision for decision in answered}
         decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """The call of each judge about one decision, counted from 0: those that have reasons come first."""
-        there = sorted(judging.eligible(decisions, study.records), key=lambda one: not one.rationales)
+        there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
         if number >= len(there) or not outside:
             return []
         first = there[number] if there[number].rationales else stand_in(there[number])

@@ -202,7 +202,7 @@ def _lock(
     def ask(bench: LockedBench) -> Canaries:
         plan, found, known = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
         wrong: dict[str, None] = {}
-        for model in (*(one.model for one in plan.models), *(judge.model for judge in plan.judges)):
+        for model in (*(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)):
             problem = unknown_model(model, models)
             if model.startswith("reference/") and model not in known and model in {one.model for one in plan.models}:
                 # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
@@ -213,7 +213,7 @@ def _lock(
                 wrong[problem] = None
         if wrong:
             raise InputError(source, wrong)
-        if not all(one.model.startswith("reference/") for one in plan.models) or not all(
+        if not all(agent.model.startswith("reference/") for agent in plan.models) or not all(
             judge.model.startswith("reference/") for judge in plan.judges
         ):
             rubric = find_rubric(plan.rubric)
@@ -233,8 +233,8 @@ def _publish(
     run = _decided(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
-    overall = {one.board.family: one for one in reversed(run.leaderboards)}.values()
-    shown = [one for one in run.leaderboards if len(one.models) == 1 or one in overall]
+    overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
+    shown = [board for board in run.leaderboards if len(board.models) == 1 or board in overall]
     lines = []
     # possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked
     for board in shown:
@@ -250,11 +250,11 @@ def _publish(
     lines += [_no_score(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
-    claimed = [one for one in run.verdicts if one.publication_level != "no-claim"]
-    said = [one for one in claimed if not one.claim.id.startswith(("above", "within"))]  # of pairs
-    for one in said[:12]:
-        built_in = stand_ins(english(), {}, run.built_in, one.claim.subjects, made_by="models")
-        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+    claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
+    said = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # of pairs
+    for verdict in said[:12]:
+        built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
+        words = [f"{verdict.publication_level}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(said) > 12:
         lines.append(f"and {len(said) - 12} more on the page")
@@ -302,7 +302,7 @@ def _decided(
     file = decided_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
-        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
+        panel=Panel(judges={}, reference=any(agent.model.startswith("reference/") for agent in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip
@@ -316,8 +316,8 @@ def _decided(
     )
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
         notes.append(_no_score(narrow))
-    asked = [one for one in plan.models if not (one.model.startswith("reference/") or is_outside(one.model))]
-    if free := ", ".join(one.name for one in asked if one.temperature is None):
+    asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
+    if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
     turned = measure.ceps_items([other for _, other in episodes or ()], unscored)
@@ -331,7 +331,7 @@ def _decided(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,
         "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        locked.pool if answers else (), splits, {one.labels["model"]: one for one in others},
+        locked.pool if answers else (), splits, {measurement.labels["model"]: measurement for measurement in others},
     )  # fmt: skip
 
 

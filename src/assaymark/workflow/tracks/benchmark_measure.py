@@ -68,7 +68,7 @@ def grade_rationales(
     agents = {agent.name: agent for agent in locked.plan.models}
     decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
-        for (result, _), (step, dated) in ((one, at) for one in episodes for at in enumerate(one[0].dates)):
+        for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
             agent, where = agents[result.model], f"{result.profile}/{result.window}"
             keys = {stage: heard.key for (day, stage), heard in result.heard.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
@@ -101,7 +101,7 @@ def grade_rationales(
             contexts[context_id] = context
             sums: dict[str, Any] = {}
             for field in ("seconds", "input_tokens", "output_tokens"):
-                values = [getattr(one, field) for one in replies.values()]
+                values = [getattr(reply, field) for reply in replies.values()]
                 sums[field] = None if None in values else sum(values)
             held = np.flatnonzero(dated.executed > _HELD).tolist()
             weights = {ids[at]: float(dated.executed[at]) for at in held}
@@ -183,7 +183,7 @@ def pipeline_measurements(
         *_by_history(locked, episodes, unscored),
         *_ratios(locked, episodes, baselines, rng),
     ]
-    calm = {one.window for one in locked.windows if one.spec.kind == "normal"}
+    calm = {window.window for window in locked.windows if window.spec.kind == "normal"}
     for baseline in baselines:
         labels, whole = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
         found += _figures("bench.baseline", labels, whole, baseline.weights, baseline.turnover)
@@ -257,13 +257,13 @@ def _items(
     results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
 ) -> ScoredItems:
     """What is read from every date, by model."""
-    rows: dict[str, list[float]] = {one.model: [] for one in results}
-    for one in results:
-        rows[one.model] += [read(date) for date in one.dates]
-    first = [(one, date) for one in results if one.model == results[0].model for date in one.dates]
+    rows: dict[str, list[float]] = {result.model: [] for result in results}
+    for result in results:
+        rows[result.model] += [read(date) for date in result.dates]
+    first = [(result, date) for result in results if result.model == results[0].model for date in result.dates]
     values = np.array([np.full(len(row), np.nan) if name in unscored else row for name, row in rows.items()])
-    clusters = tuple(f"{one.window}/{date.day}" for one, date in first)
-    return ScoredItems(tuple(rows), values, clusters, tuple(one.window for one, _ in first), unscored)
+    clusters = tuple(f"{result.window}/{date.day}" for result, date in first)
+    return ScoredItems(tuple(rows), values, clusters, tuple(result.window for result, _ in first), unscored)
 
 
 def family_measurements(
@@ -286,7 +286,7 @@ def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
     """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
-    stressed = {one.window for one in locked.windows if one.spec.kind == "stress"}
+    stressed = {window.window for window in locked.windows if window.spec.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
         "CEPS": lambda date: date.ceps,
@@ -322,7 +322,7 @@ def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
 
 def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
     """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
-    specs, names = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
+    specs, names = {window.window: window.spec for window in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
         seen = {str(profile): list[float]() for profile in names}
         for result in (result for result, _ in episodes if result.model == agent.name):
@@ -377,7 +377,7 @@ def _ratios(
         return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
 
     evens = {baseline.window: baseline.nav for baseline in baselines if baseline.name == EQUAL_WEIGHT}
-    calm = [one.window for one in locked.windows if one.spec.kind == "normal"]
+    calm = [window.window for window in locked.windows if window.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
         mine = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
         even, moving = evens.get(window), [pair for pair in mine if _moves(performance(pair[0].nav))]
@@ -471,9 +471,9 @@ def question_items(
 ) -> ScoredItems:
     """Scores of every model on every question under one condition; questions of one day are one cluster."""
     rows = [[item for item in items if item.condition == condition] for items in answers.values()]
-    values = np.array([[(one.other if other else one.score).score for one in row] for row in rows])
+    values = np.array([[(scored.other if other else scored.score).score for scored in row] for row in rows])
     values[[name in unscored for name in answers]] = np.nan
-    days, templates = zip(*((str(one.question.day), one.question.template) for one in rows[0]), strict=True)
+    days, templates = zip(*((str(scored.question.day), scored.question.template) for scored in rows[0]), strict=True)
     return ScoredItems(tuple(answers), values, days, templates, unscored)
 
 

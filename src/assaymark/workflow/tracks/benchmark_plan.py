@@ -141,7 +141,7 @@ def open_data(plan: BenchPlan) -> BenchData:
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
     wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return market, tuple(MarketWindow(market, one, rules.frequency) for one in wanted)
+    return market, tuple(MarketWindow(market, window, rules.frequency) for window in wanted)
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -174,7 +174,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     own = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.windows):
         place = profile_named(name), window, plan.pipeline, plan.convention
-        states = [EpisodeState(one, *place) for one in (reader, *own[:1])]
+        states = [EpisodeState(agent, *place) for agent in (reader, *own[:1])]
         while (call := states[0].next_call()) is not None:
             numbers = states[-1].next_call()
             for agent in plan.models:
@@ -247,7 +247,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     asked = planned_questions(locked)
     calls = {call.key: call for *_, call in asked}
     if models is not None:
-        write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
+        write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in asked}.values()))
         runs.write_sums(folder)
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
@@ -273,9 +273,9 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
     wanted, found = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
     for template in TEMPLATES:
-        some = [one for one in locked.pool if one.template == template]
-        drawn = sorted(some, key=lambda one: sha256_text(f"{wanted.seed}/{one.id}"))[: wanted.per_template]
-        chosen += sorted(drawn, key=lambda one: one.id)
+        some = [question for question in locked.pool if question.template == template]
+        drawn = sorted(some, key=lambda question: sha256_text(f"{wanted.seed}/{question.id}"))[: wanted.per_template]
+        chosen += sorted(drawn, key=lambda question: question.id)
     if not chosen:
         raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
     shown = [

@@ -69,24 +69,24 @@ def point_measurements(
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for one in graded:
-        if one.status == "ok":
-            mean = sum(one.scores.values()) / len(one.scores)
-            scores[one.trajectory].append({AGGREGATE: mean, **one.scores})
-    given = [(one, each) for one in stimuli for each in scores.get(one.id, ())]
+    for grade in graded:
+        if grade.status == "ok":
+            mean = sum(grade.scores.values()) / len(grade.scores)
+            scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
+    given = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
         [(one, each) for one, each in given if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
     )
-    tokens = {one.id: one.tokens for one in stimuli}
+    tokens = {stimulus.id: stimulus.tokens for stimulus in stimuli}
     rng = np.random.default_rng([seed, 9])
     found: list[Measurement] = []
     for name in (AGGREGATE, *dimensions):
         found += sheets_of.pointwise_measurements(
-            [each[name] for _, each in ladder], [one.task for one, _ in ladder],
-            [float(one.level) for one, _ in ladder], judge, dimension=name,
-            vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
-            filler_scores=[each[name] for _, each in filler], filler_tasks=[one.task for one, _ in filler],
-            filler_levels=[float(one.level) for one, _ in filler],
+            [each[name] for _, each in ladder], [stimulus.task for stimulus, _ in ladder],
+            [float(stimulus.level) for stimulus, _ in ladder], judge, dimension=name,
+            vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[stimulus.task for stimulus, _ in vacuum],
+            filler_scores=[each[name] for _, each in filler], filler_tasks=[stimulus.task for stimulus, _ in filler],
+            filler_levels=[float(stimulus.level) for stimulus, _ in filler],
             filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng, scale=scale,
         )  # fmt: skip
     return tuple(found)
@@ -142,7 +142,7 @@ def measure_judges(
         asked = [
             texts.plan_pair_calls(some, judge, (TIE_ALLOWED,))[:1] for judge in judges if judge.model not in PLANTED
         ]
-        return [one.call for calls in asked for one in calls]
+        return [planned.call for calls in asked for planned in calls]
 
     canaries = Canaries(models)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
@@ -169,12 +169,12 @@ def measure_judges(
         if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
             graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
-            ok = [one.status == "ok" for one in graded]
+            ok = [judgment.status == "ok" for judgment in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
                 sheet, measurements=(*sheet.measurements, *more),
                 calls={name: sheet.calls[name] + count for name, count in counts.items()},
-                tasks=sheet.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
+                tasks=sheet.tasks or len({judgment.trajectory.partition(".point.")[0] for judgment in graded}),
             )  # fmt: skip
             points += graded
         if study and Store(folder).digest(MEASUREMENTS) is not None:
@@ -186,7 +186,7 @@ def measure_judges(
         sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
-        Store(folder).write(PAIRS, [one for each in calls.values() for one in each], basis)
+        Store(folder).write(PAIRS, [call for each in calls.values() for call in each], basis)
     if points:
         Store(folder).write(POINTS, points, basis)
     write_atomic(folder.path / "stimuli.json", texts.stimuli_json(pairs, manifest))
@@ -200,7 +200,7 @@ def measure_judges(
 
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wanted: Rubric) -> None:
-    unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
+    unknown = [(judge.name, dimension_problem(judge.model, wanted.names)) for judge in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
         raise InputError(f"rubric {wanted.version}", problems)
     problems = [] if judges else [Problem("", "no judge is named")]
@@ -362,7 +362,7 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     """The datasheets that lie in a run folder, by judge."""
     if not folder.datasheets.is_dir():
         return []
-    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
+    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda sheet: sheet.judge)
 
 
 def stored_agreement(folder: RunFolder) -> list[Measurement]:
@@ -381,7 +381,7 @@ def _written(
     agreement: Sequence[Measurement], pages: bool = True,
 ) -> Made:  # fmt: skip
     """Write every datasheet, with the drift since an earlier one, as JSON and as a page, and the page of them all."""
-    drift = [sheets_of.compare(earlier[one.judge], one) if one.judge in earlier else () for one in sheets]
+    drift = [sheets_of.compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
     sheets = [replace(one, measurements=(*one.measurements, *more)) for one, more in zip(sheets, drift, strict=True)]
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")

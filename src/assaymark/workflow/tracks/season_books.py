@@ -69,7 +69,7 @@ def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...
 
 def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     """The last closes once a day is over."""
-    found = {name: (one.close, str(day.date)) for name, one in day.quotes.items() if one.close is not None}
+    found = {name: (bar.close, str(day.date)) for name, bar in day.quotes.items() if bar.close is not None}
     return dict(sorted({**marks, **found}.items()))
 
 
@@ -85,14 +85,14 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
     told += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
     refused = [SeasonRejection(str(day.date), agent, last.record_id, *one) for one in told]
     orders = []
-    for one in every[:most]:  # one that waited through a split is in the units after it
-        split = math.prod(action.split for action in due_actions(one.symbol, day, marks))
-        if split != 1.0 and isinstance(one.quantity, int | float) and not isinstance(one.quantity, bool):
-            lots = one.quantity * split / rules.lot
+    for order in every[:most]:  # one that waited through a split is in the units after it
+        split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
+        if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
+            lots = order.quantity * split / rules.lot
             if not rules.fractional and abs(lots) < math.inf:  # units are whole: without the odd rest
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
-            one = replace(one, quantity=lots * rules.lot)
-        orders.append(one)
+            order = replace(order, quantity=lots * rules.lot)
+        orders.append(order)
     settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
@@ -114,7 +114,7 @@ def settle_orders(
         cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in made)
         book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
     # splits and dividends, with a sentence for the agent
-    for name, action in [(held, one) for held in sorted(book.positions) for one in due_actions(held, day, marks)]:
+    for name, action in [(held, action) for held in sorted(book.positions) for action in due_actions(held, day, marks)]:
         before, book = book, book.acted(name, action.split, action.dividend)
         units, paid = book.positions[name], book.cash - before.cash
         changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if action.split != 1.0 else []
@@ -186,7 +186,7 @@ def checked(
         for fill in after.fills
         if fill.kind not in (SPLIT, DIVIDEND)
     )
-    for one in (one for name in held for one in due_actions(name, day, marks)):
+    for one in (action for name in held for action in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
     step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
     found = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
@@ -275,7 +275,7 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
         while market is None and (older := sources[-1][1].older(season, day)):
             sources.append((older.clock(season), older))
             market = older if sources[-1][0].knows(day) else None
-        end = max((one.reached for one, _ in sources if one.reached), default=None)
+        end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
         deadline = clock.moment(day) + timedelta(hours=season.calendar.late_after_h)
         later, by = end is not None and end > day, f"{deadline:%Y-%m-%d %H:%M} UTC"
         if market is None and (now < deadline or not later):
@@ -288,5 +288,5 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
         if market is None:
             lost.append(day)
         found.append((day, market or newest))
-    end = max((one.reached for one, _ in sources if one.reached), default=None)
+    end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
     return Arrivals(tuple(found), end, tuple(lost))

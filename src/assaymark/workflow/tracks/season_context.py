@@ -67,7 +67,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     sector and filings, the economy and news.
     """
     series = _bars(season, day, held)
-    known, at, macro = {one.id: one for one in day.view.instruments}, day.moment, day.view.all_macro()
+    known, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
         Fact(f"{one.instrument}.price", one.instrument, "price", one.close[-1], "price", at, one.times[-1], "close")
         for one in series
@@ -217,7 +217,7 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
 def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
     """The closing times of days; nearly all instruments of a day share them."""
     days: list[date] = np.frombuffer(raw, dtype="datetime64[D]", count=count).astype(object).tolist()
-    return tuple(datetime(one.year, one.month, one.day, tzinfo=UTC) + _CLOSE for one in days)
+    return tuple(datetime(day.year, day.month, day.day, tzinfo=UTC) + _CLOSE for day in days)
 
 
 @lru_cache(maxsize=1024)
@@ -313,7 +313,7 @@ def ask_agents(
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {kept}")
-    failed = {one.key: one.reason for one in summary.failed}
+    failed = {failure.key: failure.reason for failure in summary.failed}
     replies = dict(ledger.replies([call.key for _, _, call in calls]))
     purse, stopped = purse_of(models), {}
     if live and summary.stopped and not (purse is not None and purse.stopped):

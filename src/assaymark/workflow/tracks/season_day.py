@@ -214,11 +214,11 @@ def start_season(
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
             days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
-            if (day := next((one for one in days if one.quotes), None)) is not None:
+            if (day := next((day for day in days if day.quotes), None)) is not None:
                 found.ask(opening_calls(season, day, agents))
             else:  # the market has no day yet
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
-        found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
+        found.ask(check_call(judge, schemas[f"schema {season.scoring}"]) for judge in season.panel if not judge.human)
         found.require()
         return found
 
@@ -411,23 +411,23 @@ class Desk:
             shared, asked = _shown(season, day, season.agents, settled)
             given = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
-            first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
-            self.held, self.decided = {name: one.book for name, one in settled.items()}, first
+            first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
+            self.held, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
             shown, missing = {one[0].name: one for one in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
-        for name, one in settled.items():
+        for name, settlement in settled.items():
             book, last, pending = self.held[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
                 "account": {"cash": book.cash, "positions": dict(book.positions)},
                 "pending": None if pending is None else pending.record_id,
-                "nav": to_json(one.nav),
-                "fills": to_json(one.fills),
-                "rejections": to_json(one.rejections),
+                "nav": to_json(settlement.nav),
+                "fills": to_json(settlement.fills),
+                "rejections": to_json(settlement.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name], one, day, source, marks) if day.quotes else None,
+                "checks": books.checked(season, before[name], settlement, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,
@@ -437,18 +437,18 @@ class Desk:
             "marks": {name: list(mark) for name, mark in self.marks.items()},
             "acted": sorted(self.acted),
             "agents": agents,
-            "decisions": [to_json(one) for one, _ in decided],
+            "decisions": [to_json(decision) for decision, _ in decided],
             "missing": list(missing),
             "baselines": baselines,
         }
-        self.journal.append(Entry(record, *large, {one.record_id: seconds for one, seconds in decided}))
+        self.journal.append(Entry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
 
 
 def _shown(
     season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, Settlement]
 ) -> tuple[DayMaterial, list[Asked]]:
     """What agents are shown on a day: the market, which all share, and what became of each one's book."""
-    shared = day_material(season, day, {name for one in settled.values() for name in one.book.positions})
+    shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
     asked = []
     for spec in agents:
         own = settled[spec.name]
@@ -506,16 +506,16 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
         for (name, kind), (asked, passed) in counts.items()
     ]
     store.write_arrow(CONTEXTS, contexts, basis)
-    store.write(DECISIONS, (_from_journal(Decision, one) for one in decisions), basis)
+    store.write(DECISIONS, (_from_journal(Decision, decision) for decision in decisions), basis)
     store.write(rows.FILLS, (rows.SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
     refused = (rows.SeasonRejection(**one) for agent in agents for one in agent["rejections"])
     store.write(rows.REJECTIONS, refused, basis)
     store.write(rows.TIMES, times_of(entries), basis)
     store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
-    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, one["nav"]) for one in baselines], basis)
+    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
     store.write(rows.CHECKS, checks, basis)
     # last: whoever finds it done finds the others done
-    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, one["nav"]) for one in agents], basis)
+    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 
 def times_of(entries: Sequence[Entry]) -> Iterator[rows.SeasonTime]:

@@ -101,9 +101,9 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     # by the decision that they are due to, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
     refused = by("record_id", sorted(store.read(rows.REJECTIONS), key=lambda row: (row.day, row.number)))
-    order = {one.name: at for at, one in enumerate(season.agents)}
+    order = {agent.name: at for at, agent in enumerate(season.agents)}
     found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
-    for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
+    for one in sorted(store.read(DECISIONS), key=lambda decision: (decision.decided_at, decision.record_id)):
         if one.record_id in times and one.agent.id in order and one.derivation.kind == "honest":
             found[one.agent.id, one.replicate].append(one)
     decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
@@ -120,26 +120,26 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         The book after it is of its own day in records, and else of the first later day that settled anything.
         """
         name, time = decision.record_id, times[decision.record_id]
-        valued = [one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day >= time.day]
+        valued = [nav for nav in navs.get(decision.agent.id, ()) if nav.state == "ok" and nav.day >= time.day]
         if season.recorded:
-            nav = next((one for one in valued if one.day == time.day), None)
+            nav = next((nav for nav in valued if nav.day == time.day), None)
             book, paid = stated_book(decision), []
         else:
-            nav = next((one for one in valued if one.day > time.day), None)
-            paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+            nav = next((nav for nav in valued if nav.day > time.day), None)
+            paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
             book = None if nav is None else Book(nav.cash, nav.positions)
         made, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
         given = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
         return StepRecord(time.day, decision, made, *given)
 
-    shown = {one.context_id for ones in decided.values() for one in ones}
+    shown = {decision.context_id for ones in decided.values() for decision in ones}
     contexts: dict[str, Context] = {}
     last: Context | None = None
     for name, context in store.each_context(shown):  # what agents of one day share is in memory once
         same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
         same = {part: value for part, value in same.items() if value == getattr(context, part)}
         contexts[name] = last = replace(context, **same) if same else context
-    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
+    families = {agent.name: agent.family for agent in season.agents}  # of records, the file's word counts for more
     replicates = {
         key: tuple(StepRecord(times[one.record_id].day, one) for one in ones) for key, ones in decided.items()
     }
@@ -149,7 +149,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
         replicates if season.replicates > 1 else {}, tuple(one for one in kept(OUTCOMES) if one.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
-        any(one.completeness != "complete" for one in contexts.values()),
+        any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
 
 
@@ -163,13 +163,13 @@ def stated_book(decision: Decision) -> Book | None:
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
     """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
-    days = sorted({one.day for steps in material.steps.values() for one in steps})
-    built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
+    days = sorted({step.day for steps in material.steps.values() for step in steps})
+    built_in = {judge.name for judge in material.season.panel if judge.model.startswith("reference/")}
     for agent, steps in material.steps.items():
         labels = {"agent": agent}
         checks = [check for check in material.checks if check.agent == agent]
         counted = [check for check in checks if check.kind in RELIABILITY]
-        n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
+        n, passed = sum(check.checks for check in counted), sum(check.passed for check in counted)
         yield measured(
             "season.reliability", labels, 100.0 * passed / n if n else None, (n, "checks"),
             "100 times the share of fill, cash and position checks that reconcile", "nothing could be checked",
@@ -230,12 +230,12 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
             yield measured(name, labels, value, (len(navs), "days"), method, state, unit="share")
     for (agent, own), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
         # the mean daily difference, over the days on which both were valued
-        base = {one.day: one.nav for one in other if one.state == "ok"}
-        days = [one for one in own if one.state == "ok" and one.day in base]
+        base = {nav.day: nav.nav for nav in other if nav.state == "ok"}
+        days = [nav for nav in own if nav.state == "ok" and nav.day in base]
         excess = partial(
             measured, "season.excess", {"agent": agent, "baseline": baseline}, count=(len(days), "days")
         )  # fmt: skip
-        paths = [np.array([capital, *(one.nav for one in days)]), np.array([capital, *(base[one.day] for one in days)])]
+        paths = [np.array([capital, *(nav.nav for nav in days)]), np.array([capital, *(base[nav.day] for nav in days)])]
         if not days or any((path <= 0).any() for path in paths):
             yield excess(None, method="", state="its value fell to zero" if days else "no common days")
             continue
@@ -267,7 +267,7 @@ def ledger_measurements(
         mine = numbers[agent]
         counts = Counter(row.state for row in mine)
         n, spoken = len(mine) - counts["own_action"], {row.decision for row in mine}
-        given = [one.score.disagreement for one in whole if one.agent == agent]
+        given = [grade.score.disagreement for grade in whole if grade.agent == agent]
         compared = [one for one in given if one is not None]
         detail: dict[str, Any] = {
             "counts": dict(sorted(counts.items())),
@@ -304,7 +304,7 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
     """Decisions that were written down late, and those of which a log of steps does not say when."""
     if not material.season.recorded:
         return
-    decisions = [one.decision for ones in material.steps.values() for one in ones]
+    decisions = [step.decision for ones in material.steps.values() for step in ones]
     if late := sum(REPLAYED in decision.flags for decision in decisions):
         yield said("note.records.replayed", n=late, of=len(decisions))
     undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
@@ -318,7 +318,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
         return
     yield said("note.records.not_ours")
     yield from hindsight(material)
-    steps = [one for ones in material.steps.values() for one in ones]
+    steps = [step for ones in material.steps.values() for step in ones]
     bare = sum(step.book is None for step in steps)
     yield said("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
     if bare and any(material.navs.values()):
@@ -338,7 +338,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
 
 def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
     """That the grades are of fewer days than the season has by now."""
-    judged, last = max(one.last for one in grades), max(steps[-1].day for steps in material.steps.values() if steps)
+    judged, last = max(grade.last for grade in grades), max(steps[-1].day for steps in material.steps.values() if steps)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
 
 
@@ -362,14 +362,14 @@ def season_notes(
     if untimed:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
     judges = sorted({grade.judge for grade in grades})
-    if nothing := sorted({one.name for one in material.season.panel} - {*judges}):
+    if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
         yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
     mine = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
     for judge, given in mine.items():
-        if bad := sum(one.state != "ok" for one in given):
+        if bad := sum(grades.state != "ok" for grades in given):
             yield said("note.judge_silent", judge=judge, n=bad, of=len(given))
     for judge, given in mine.items():
-        firsts = [part.first_key for one in given for part in one.parts]
+        firsts = [part.first_key for grades in given for part in grades.parts]
         if n := sum(map(bool, firsts)):
             yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
     for name in sorted(material.steps):
@@ -389,7 +389,7 @@ def season_notes(
     if agents := sorted(same & totals):
         yield said("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
-        if n := sum(INSTRUCTION_LIKE in one.decision.flags for one in material.steps[name]):
+        if n := sum(INSTRUCTION_LIKE in step.decision.flags for step in material.steps[name]):
             yield said("note.instructing", agent=name, n=n, of=len(material.steps[name]))
     yield from _market_notes(material, grades)
 
@@ -401,8 +401,8 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) 
         more = len(names) - _MOST_DAYS
         return (*names[:_MOST_DAYS], *([f"+{more}"] if more > 0 else []))
 
-    navs = [one for ones in material.navs.values() for one in ones]
-    fills = [fill for steps in material.steps.values() for one in steps for fill in one.fills]
+    navs = [nav for ones in material.navs.values() for nav in ones]
+    fills = [fill for steps in material.steps.values() for step in steps for fill in step.fills]
     if empty := sorted({row.day for row in navs if row.state == "no data"}):
         yield said("note.no_data", n=len(empty), days=few(empty))
     if stale := {row.day for row in navs if row.state == "ok" and row.stale}:

@@ -74,11 +74,11 @@ class SeasonAsker:
     def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
         asked = {one.call.key: one for one in planned}
-        self._ask({key: one.call for key, one in asked.items()}, unusable)
+        self._ask({key: planned.call for key, planned in asked.items()}, unusable)
         again = {
-            key: one.again().call
-            for key, one in asked.items()
-            if key not in self.seconds and one.asks_again(self.replies[key])
+            key: planned.again().call
+            for key, planned in asked.items()
+            if key not in self.seconds and planned.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
@@ -103,7 +103,7 @@ class SeasonAsker:
                 purse = purse_of(self.models)
                 if purse is not None and purse.stopped is not None:
                     raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
-                failed = {one.key: one.reason for one in summary.failed}
+                failed = {failure.key: failure.reason for failure in summary.failed}
                 unasked = [key for key in lost if key not in failed]
                 if unasked and not summary.stopped:
                     raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
@@ -183,7 +183,7 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
             cut = horizon.between(first, last)
             numbers = {number: ones for number, ones in ledger.items() if first <= number <= last}
             found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, cut, numbers))
-    return [*found["whole"], *sorted(found["period"], key=lambda one: one.period), *found["replicate"]]
+    return [*found["whole"], *sorted(found["period"], key=lambda part: part.period), *found["replicate"]]
 
 
 def season_tasks(
@@ -265,7 +265,7 @@ def judged_lines(
     for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
         states[what] = [grade.score.grades.state for grade in grades if grade.scope == scope]
     outcomes = [(grade.judge, grade.score.outcome) for grade in grades if grade.score.outcome is not None]
-    states["outcomes"] = [one.state for _, one in outcomes]
+    states["outcomes"] = [outcome.state for _, outcome in outcomes]
     states["author identification"] = [guess.state for guess in guesses]
     shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
     lines = [f"{season.name}: {graded}", ", ".join(shares)]
@@ -276,7 +276,7 @@ def judged_lines(
             lines.append(again_line(judge, len(again), sum(one == judge for one, _, _ in parts), again.count("ok")))
     replies: list[tuple[str, str, str | None]] = [
         *((grade.judge, grade.score.grades.state, grade.score.grades.reason) for grade in grades),
-        *((judge, one.state, one.reason) for judge, one in outcomes),
+        *((judge, outcome.state, outcome.reason) for judge, outcome in outcomes),
         *((guess.judge, guess.state, None) for guess in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
@@ -285,7 +285,7 @@ def judged_lines(
             if bad := [reason for found, reason in of if found == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
                 lines.append(f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}")
-    people = ", ".join(one.name for one in season.panel if one.human and one.name not in judges)
+    people = ", ".join(judge.name for judge in season.panel if judge.human and judge.name not in judges)
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     lines += [f"no grades of people yet: {people}; {how}"] if people else []
     if (draw := stored_draw(folder)) is not None:
@@ -330,19 +330,19 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
             asked = [
-                asking.outcome_calls(one, part.horizon, material.outcomes, task.judge, plan, budget)
-                if part.scope == "whole" and one.state == "ok"
+                asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
+                if part.scope == "whole" and grades.state == "ok"
                 else []
-                for (part, task), one in zip(planned, given, strict=True)
+                for (part, task), grades in zip(planned, given, strict=True)
             ]
-            asker.ask([one for calls in asked for one in calls])
+            asker.ask([planned for calls in asked for planned in calls])
             grades = []
             for (part, _), one, calls in zip(planned, given, asked, strict=True):
                 replies = [asker.replies[each.call.key] for each in calls]
                 outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, one, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
-        people = {one.name for one in season.panel if one.human}
+        people = {judge.name for judge in season.panel if judge.human}
         grades += human_rows(_given(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
@@ -410,7 +410,7 @@ def _is_over(season: Season, last: str) -> bool:
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """See that there is somebody who can grade, and something to be graded."""
     if not season.model_judges and not _given(store):
-        people = any(one.human for one in season.panel)
+        people = any(judge.human for judge in season.panel)
         what = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
         if people:
@@ -475,7 +475,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 grader = asking.grader_version(task.plan)
                 grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
-                outcomes += [one.call for one in asked]
+                outcomes += [planned.call for planned in asked]
     probes = season_probes(parts, season)
     stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
     found = forecast(stages, folder, prices, season.engine.batch)

@@ -229,8 +229,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
             if not snapshots:
                 what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
                 raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
-            by_time = sorted((read_manifest(one).origin.retrieved_at, one.name, one) for one in snapshots)
-            folder, *others = (one for *_, one in reversed(by_time))
+            by_time = sorted((read_manifest(path).origin.retrieved_at, path.name, path) for path in snapshots)
+            folder, *others = (path for *_, path in reversed(by_time))
             earlier = tuple(others)
         history, digest = open_history(folder), read_manifest(folder).digest
     if chosen:
@@ -246,9 +246,9 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         universe, what = (), f"{wanted} instruments are asked for, and {len(there)} trade on {days.first}"
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
     else:  # the classes in turn, so that a small universe is not all of one class
-        hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
+        hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
         dealt = [one for row in zip_longest(*hands) for one in row if one is not None][:wanted]
-        universe = tuple(one.id for one in there if one.id in dealt)
+        universe = tuple(listing.id for listing in there if listing.id in dealt)
     if not history.days.size:
         problems.append(Problem("market", "holds no day"))
     else:
@@ -319,14 +319,14 @@ def _checked(
         data = None if market is None else open_market(market, source)
     except InputError as exc:
         problems += exc.problems
-    names = [one.name for one in agents]
+    names = [agent.name for agent in agents]
     for name in sorted({*allow_absent} - {*names}):
         problems.append(Problem("--allow-absent", str(UnknownNameError("agent", name, names))))
-    absent = {one.name: [*absent_problems(f"agents.{one.name}", one, there)] for one in agents}
+    absent = {agent.name: [*absent_problems(f"agents.{agent.name}", agent, there)] for agent in agents}
     for name, found in absent.items():
         if name not in allow_absent:
             instead = f"or lock the season without it answering: --allow-absent {name}"
-            problems += [replace(one, what=f"{one.what}, {instead}") for one in found]
+            problems += [replace(problem, what=f"{problem.what}, {instead}") for problem in found]
     if problems or season is None or data is None:
         raise InputError(source, problems)
     return season, data, tuple(name for name, found in absent.items() if found)
@@ -382,26 +382,26 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     every = store.read(DECISIONS)
     known = market.format in importers.IMPORTERS
     tracks = sorted({one.episode_id for one in every}) if known and importers.IMPORTERS[market.format].track else []
-    of_track = [one for one in every if not tracks or one.episode_id == market.track]
-    honest = [one for one in of_track if one.derivation.kind == "honest"]
+    of_track = [decision for decision in every if not tracks or decision.episode_id == market.track]
+    honest = [decision for decision in of_track if decision.derivation.kind == "honest"]
     if tracks and market.track not in tracks:
         problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
     elif known and not tracks and market.track:
         problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
     # A record that is older than its material is no record of a season.
     out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
-    ordered = sorted(honest, key=lambda one: (one.decided_at, one.record_id))
-    wanted = [one for one in ordered if not out & {*one.flags}]
+    ordered = sorted(honest, key=lambda decision: (decision.decided_at, decision.record_id))
+    wanted = [decision for decision in ordered if not out & {*decision.flags}]
     if honest and not wanted:
         problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    there = tuple(sorted({one.agent.id for one in wanted or every}))
-    names = [one.name for one in file.agents]
+    there = tuple(sorted({decision.agent.id for decision in wanted or every}))
+    names = [agent.name for agent in file.agents]
     problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
-    names = names or sorted({one.agent.id for one in wanted})
-    chosen = tuple(one for one in wanted if one.agent.id in names)
+    names = names or sorted({decision.agent.id for decision in wanted})
+    chosen = tuple(decision for decision in wanted if decision.agent.id in names)
     for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
-        mine = [one for one in chosen if one.agent.id == agent]
-        first = [one for one in mine if one.replicate == 1]
+        mine = [decision for decision in chosen if decision.agent.id == agent]
+        first = [decision for decision in mine if decision.replicate == 1]
         if mine and not first:
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
@@ -412,19 +412,19 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise InputError(source, problems)
     read = importers.IMPORTERS[market.format].track
     track = None if read is None else read(files, market.track)
-    if track is not None and any(one.record_id not in track.days for one in chosen):
+    if track is not None and any(decision.record_id not in track.days for decision in chosen):
         what = "its source files are of another import than its decisions; import the files into a new run folder"
         raise LedgerError(f"{folder.path}: {what}")
     stated = {} if track is None else track.days
-    days = {one.record_id: stated.get(one.record_id, str(one.decided_at.date())) for one in chosen}
-    agents = {one.agent.id: one.agent for one in wanted}
+    days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
+    agents = {decision.agent.id: decision.agent for decision in wanted}
     follows = Follows(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
         universe=_universe(store, chosen) if track is None else track.universe,
-        first=min(days.values()), last=max(days.values()), replicates=max(one.replicate for one in chosen),
+        first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),
         capital=None if track is None else track.capital, currency=None if track is None else track.currency,
     )  # fmt: skip
-    left = sum(one.agent.id in names and bool(out & {*one.flags}) for one in honest)
+    left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
     told = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
     return FoundSeason(follows, chosen, days, track, contents, (told,) if left else ())
 
@@ -443,11 +443,11 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
         made[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
     made[rows.TIMES] = [
         rows.SeasonTime(
-            one.record_id, found.days[one.record_id], one.agent.id, one.replicate,
+            decision.record_id, found.days[decision.record_id], decision.agent.id, decision.replicate,
             # those that were derived from stamps are not mixed with those that were measured
-            one.call.seconds if one.call.timing_source == "measured" else None,
+            decision.call.seconds if decision.call.timing_source == "measured" else None,
         )
-        for one in found.decisions
+        for decision in found.decisions
     ]  # fmt: skip
     for table in (rows.FILLS, rows.REJECTIONS, rows.NAVS, rows.BASELINES, rows.CHECKS, rows.TIMES):
         if not store.done(table, basis):
@@ -483,4 +483,4 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
         if importers.IMPORTERS[market.format].track is None:
             return {}
         newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
-        return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
+        return {source.path: ledger.get_object(source.sha256) for source in newest.values()}

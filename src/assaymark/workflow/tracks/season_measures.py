@@ -82,14 +82,14 @@ def season_findings(
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
-    names = [one.name for one in season.agents]
+    names = [agent.name for agent in season.agents]
     lacking, left_out = replies_lacking(judged.grades, names, season.missing)
     grades = [grade for grade in judged.grades if grade.judge not in left_out]
     scores = season_scores(judged.grades, names, left_out)
     times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
-        seconds = [one.seconds for one in steps if not unanswered(one.decision)]
+        seconds = [step.seconds for step in steps if not unanswered(step.decision)]
         if not seconds:
             silent.add(agent)
         times[agent] = decision_time(
@@ -99,7 +99,7 @@ def season_findings(
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
     totals = season_totals(scores, times, plan, silent)
-    families, tokens = {one.name: one.family for one in season.agents}, written(material)
+    families, tokens = {agent.name: agent.family for agent in season.agents}, written(material)
     earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table if row.total is not None]) > 1
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
@@ -212,7 +212,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
             means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
     periods = dict(sorted(means["period"].items()))
     states = {key: state for key, state in states.items() if key[1] not in whole[key[0]]}
-    families = {one.judge: one.family for one in rows}
+    families = {grade.judge: grade.family for grade in rows}
     return SeasonScores(
         tuple(agents), families, whole, mean_composites(whole), periods, means["replicate"], states
     )  # fmt: skip
@@ -293,7 +293,7 @@ def season_totals(
 
     # judges agree on an empty record, and that says nothing about them
     heard = scores if not silent else replace(
-        scores, agents=tuple(one for one in scores.agents if one not in silent), whole=heard_of(scores.whole),
+        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=heard_of(scores.whole),
         composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
         periods={name: heard_of(row) for name, row in scores.periods.items()},
     )  # fmt: skip
@@ -396,7 +396,7 @@ def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     """``season.judge_noise``: how far one judge's composites of the same record lie apart."""
     for judge in scores.judges:
         rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
-        floor = noise_floor([[one.composite for one in row] for row in rows])
+        floor = noise_floor([[score.composite for score in row] for row in rows])
         yield _noise("season.judge_noise", {"judge": judge}, floor, "gradings")
 
 
@@ -445,7 +445,7 @@ def season_people(
     """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
     drawn."""
     found = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
-    contrasts = [one for one in orders if one.name == "contrast"]
+    contrasts = [measurement for measurement in orders if measurement.name == "contrast"]
     yield from measure_people.people_measurements(
         found, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
         alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
@@ -608,20 +608,20 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
     for guess in guesses:
         rows[guess.judge].append(guess)
     for judge, asked in sorted(rows.items()):
-        usable = [one for one in asked if one.guess is not None]
-        right = [one.guess == one.author for one in usable]
-        chance = fmean(1 / one.options for one in asked)
+        usable = [guess for guess in asked if guess.guess is not None]
+        right = [guess.guess == guess.author for guess in usable]
+        chance = fmean(1 / guess.options for guess in asked)
         detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
         probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})
             continue
         low, high = metrology.wilson(sum(right), len(right), level=level)
-        over = metrology.cluster_t(np.array(right, dtype=float), [one.author for one in usable], level)
+        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], level)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
-        counts = Counter(one.author for one in usable)
-        hits = Counter(one.author for one in usable if one.guess == one.author)
+        counts = Counter(guess.author for guess in usable)
+        hits = Counter(guess.author for guess in usable if guess.guess == guess.author)
         detail["by"] = {author: [hits[author], counts[author]] for author in sorted(counts)}
         detail["state"] = "above chance" if low > chance else "not above chance"
         yield probe(

@@ -171,9 +171,9 @@ def decide_judged_season(
         from assaymark.workflow.tracks.datasheet import stored_datasheets
 
         sheets = stored_datasheets(folder)
-        lie = {one.judge: datasheet_path(one.judge) for one in sheets}
+        lie = {sheet.judge: datasheet_path(sheet.judge) for sheet in sheets}
     note("measuring", 1, 3)
-    made_by = content_id({one.judge: one for one in sheets}) if sheets else None
+    made_by = content_id({sheet.judge: sheet for sheet in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
     tables = rows.GRADES, rows.GUESSES, EVIDENCE, rows.NAVS, rows.TIMES, rows.CHECKS
     basis |= {table.name: store.digest(table) for table in tables}
@@ -185,11 +185,11 @@ def decide_judged_season(
     store.write(MEASUREMENTS, measurements, basis)
     gates, season = gates_of(material, stored.preregistered), stored.season
     decided = decide_season(measurements, gates, stored.plan_hash)
-    verdicts = tuple(one.verdict for one in decided.verdicts)
+    verdicts = tuple(verdict.verdict for verdict in decided.verdicts)
     store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
-    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
-    families = {one.name: one.family for one in season.panel}
-    invalid = [one for one in measurements if one.name == "season.invalid"]
+    built_in = {judge.name: judge.model.startswith("reference/") for judge in season.panel}
+    families = {judge.name: judge.family for judge in season.panel}
+    invalid = [measurement for measurement in measurements if measurement.name == "season.invalid"]
     shown = ("agent", "first", "last", "shown", "level")
     places = [
         PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in shown})
@@ -200,9 +200,9 @@ def decide_judged_season(
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
-        amendments=[one.stated for one in stored.amendments], preregistered=stored.preregistered,
-        missing={one.labels["judge"]: one.value for one in invalid if one.value},
-        judged_to=max(one.last for one in judged.grades), places=tuple(places),
+        amendments=[amendment.stated for amendment in stored.amendments], preregistered=stored.preregistered,
+        missing={measurement.labels["judge"]: measurement.value for measurement in invalid if measurement.value},
+        judged_to=max(grade.last for grade in judged.grades), places=tuple(places),
     )  # fmt: skip
     made = season_certificates(decided.verdicts, measurements, gates, families, level=LEVEL)
     names = map(certificate_name, verdicts)
@@ -287,7 +287,7 @@ def season_run(
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
     season = stored.season
-    steps = [one for ones in material.steps.values() for one in ones]
+    steps = [step for ones in material.steps.values() for step in ones]
     days = sorted({step.day for step in steps})
     decided_at = max(step.decision.decided_at for step in steps)
     left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
@@ -297,7 +297,7 @@ def season_run(
     books = [(name, False, rows) for name, rows in material.navs.items()]
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     paths = tuple(
-        index.SeasonPath(name, baseline, season.capital, *zip(*((one.day, one.nav) for one in rows), strict=True))
+        index.SeasonPath(name, baseline, season.capital, *zip(*((nav.day, nav.nav) for nav in rows), strict=True))
         for name, baseline, rows in books
         if rows
     )
@@ -314,11 +314,11 @@ def season_run(
             )
             for agent, own in material.steps.items()
         },
-        grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
+        grade_views(judged.grades, {judge.name for judge in season.panel if judge.built_in}), table, decided,
         tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
         material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
         decided_at.isoformat(), next_at,
-        {one.name: sheets[one.name] for one in season.panel if one.name in sheets},
+        {judge.name: sheets[judge.name] for judge in season.panel if judge.name in sheets},
     )  # fmt: skip
 
 
@@ -342,21 +342,21 @@ def grade_views(
             parts = len(first.parts)
             views.append(index.SeasonGradeView(agent, judge, first.state, reason=first.reason or "", parts=parts))
             continue
-        given, scores = [one.grades for one in good], [one.score for one in good if one.score is not None]
+        given, scores = [score.grades for score in good], [score.score for score in good if score.score is not None]
         words = given[0]
-        looked = next((one for one in given if one.lookahead_check == "fail"), words)
+        looked = next((grades for grades in given if grades.lookahead_check == "fail"), words)
         outcomes = [score.outcome for score in scores if score.outcome is not None]
-        asked = [one.outcome.state for one in good if one.outcome is not None]
-        points = [one.data_reliability for one in given if one.data_reliability is not None]
-        counted = [{**one.grades.evidence, **{part.part: part.counted for part in one.capped}} for one in good]
-        lowered = sorted({part.part for one in good for part in one.capped if part.counted < part.given})
+        asked = [score.outcome.state for score in good if score.outcome is not None]
+        points = [grades.data_reliability for grades in given if grades.data_reliability is not None]
+        counted = [{**score.grades.evidence, **{part.part: part.counted for part in score.capped}} for score in good]
+        lowered = sorted({part.part for score in good for part in score.capped if part.counted < part.given})
         asks = judge not in built_in
         views.append(
             index.SeasonGradeView(
                 agent, judge, "ok", fmean(score.composite for score in scores),
-                {name: fmean(getattr(one, name) for one in scores) for name in AXES},
-                means([one.reasoning for one in given]), means(counted),
-                {name: fmean(one.evidence[name] for one in given) for name in lowered},
+                {name: fmean(getattr(score, name) for score in scores) for name in AXES},
+                means([grades.reasoning for grades in given]), means(counted),
+                {name: fmean(grades.evidence[name] for grades in given) for name in lowered},
                 fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
                 fmean(points) if points else None, looked.lookahead_check if asks else None,
                 looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
@@ -411,7 +411,7 @@ def ledger_view(
             else:
                 line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
             line.judges.setdefault(judge, claim.state)
-        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(one.text)] for one in step.texts]
+        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
             stop = number.start + len(number.quote)
             around = [one for one in quoted if one[0] == number.part and one[1] <= number.start and stop <= one[2]]
@@ -443,7 +443,7 @@ def ledger_view(
 
 
 def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
-    wanted = {name for line in lines for one in line.numbers for name in one.facts}
+    wanted = {name for line in lines for evidence in line.numbers for name in evidence.facts}
     if not wanted:
         return {}
     found = {}
