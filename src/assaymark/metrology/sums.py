@@ -175,14 +175,14 @@ class ScoreSums:
         require_room(self.layout, len(agents), len(clusters), len(formats), self.places.size)
 
         def wider(table: Ints) -> Ints:
-            found = np.zeros((len(formats), len(clusters), *table.shape[2:]), dtype=np.int64)
-            found[np.ix_(how, where)] = table
-            return found
+            wide = np.zeros((len(formats), len(clusters), *table.shape[2:]), dtype=np.int64)
+            wide[np.ix_(how, where)] = table
+            return wide
 
         def by_agent(table: Ints) -> Ints:
-            found = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
-            found[:, who] = table
-            return found
+            wide = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
+            wide[:, who] = table
+            return wide
 
         return replace(
             self, agents=agents, clusters=clusters, formats=formats, tables=tuple(map(wider, self.tables)),
@@ -310,9 +310,9 @@ class Complete(NamedTuple):
         how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
         return cls(agent, cluster, how, when, length, scores)
 
-    def only(self, kept: Bools) -> Complete:
+    def only(self, rows: Bools) -> Complete:
         """Some of the trajectories."""
-        return Complete.of(self, kept, tuple(tuple(column[kept] for column in columns) for columns in self.scores))
+        return Complete.of(self, rows, tuple(tuple(column[rows] for column in columns) for columns in self.scores))
 
 
 def count(part: Part, layout: TableSpec) -> ScoreSums:
@@ -354,10 +354,10 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
     aggregate = list[Codes]()
     kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
     for by_dimension in zip(*rows.scores, strict=True):
-        found = np.full(by_dimension[0].shape, -sum(layout.weights), dtype=kind)
+        total = np.full(by_dimension[0].shape, -sum(layout.weights), dtype=kind)
         for column, weight in zip(by_dimension, layout.weights, strict=True):
-            found += column if weight == 1 else np.multiply(column, weight, dtype=kind)
-        aggregate.append(found)
+            total += column if weight == 1 else np.multiply(column, weight, dtype=kind)
+        aggregate.append(total)
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
     sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
     lengths = None

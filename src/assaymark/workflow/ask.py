@@ -94,14 +94,14 @@ def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
     """Says whose reply to one of these planned calls is of no use, for `run_all`."""
     asked: dict[str, PlannedCall[Any, Any]] = {}
 
-    def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
+    def reason_of(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
         if not asked:  # a key costs something, and most runs never ask
-            asked.update({one.call.key: one for one in planned})
-        one = asked[call.key]
-        reason = one.read(reply).reason
-        return None if reason is None else (one.judge.name, reason)
+            asked.update({item.call.key: item for item in planned})
+        planned_call = asked[call.key]
+        reason = planned_call.read(reply).reason
+        return None if reason is None else (planned_call.judge.name, reason)
 
-    return found
+    return reason_of
 
 
 # --- Asking -----------------------------------------------------------------------------------------------------------
@@ -159,20 +159,20 @@ def run_all(
     models_asked = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = paying(), prices_of(models)
-    told = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": purse, "told": told, **run_options(engine)}
+    on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
+    paid = {"purse": purse, "told": on_reply, **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
         if call.model not in ledger.heard and not costs_nothing(call.model):
             by_model.setdefault(call.model, []).append(call)
-    tried, ones = None, list[CallSpec]()
+    tried, canaries = None, list[CallSpec]()
     if by_model:
         ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
-        ones = [some[0] for model, some in by_model.items() if model not in ledger.heard and len(some) > 1]
+        canaries = [some[0] for model, some in by_model.items() if model not in ledger.heard and len(some) > 1]
         ledger.heard |= by_model.keys()
-    if ones:
-        tried = run_calls(ledger, ones, models, watch=Watch(), **paid)
+    if canaries:
+        tried = run_calls(ledger, canaries, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
@@ -275,13 +275,13 @@ def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     """Stop here unless every call of a judge has its reply."""
     require_not_stopped(summary, folder)
-    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    advice = f"every reply so far is kept in {folder.path}, and the same command goes on"
     calls, problem = f"of {summary.planned} calls of {judge}", "; ".join(summary.stopped)
     if not problem and summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
-        problem = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+        problem = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason}); {advice}"
     elif not problem and summary.left:
-        problem = f"{summary.left} {calls} were given up elsewhere; {kept}"
+        problem = f"{summary.left} {calls} were given up elsewhere; {advice}"
     if problem:
         raise ModelError(problem, retryable=True)
 
@@ -341,11 +341,11 @@ class Canaries:
         second: dict[str, tuple[CallSpec, str]] = {}
         planned = [*given, *further()] if turned_away else []
         for call, why in turned_away:
-            alike = (one for one in planned if place(one) == place(call) and one.messages != call.messages)
-            if (found := next(alike, None)) is None:
+            alike = (other for other in planned if place(other) == place(call) and other.messages != call.messages)
+            if (other := next(alike, None)) is None:
                 self.problems.append(f"{call.model}: {why}")
             else:
-                second[found.key] = found, why
+                second[other.key] = other, why
         self._twice = self._twice or bool(second)
         for call, why in self._send([call for call, _ in second.values()]) if second else []:
             self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
@@ -443,10 +443,10 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
-        held = ledger.notes.leave(_PLAN, plan)
-        if held != plan:
+        stored = ledger.notes.leave(_PLAN, plan)
+        if stored != plan:
             raise PlanError(
-                f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
+                f"{ledger.name} holds the calls of another plan ({stored[:12]}..., this one is {plan[:12]}...); "
                 "one ledger is for one plan: name another database, or another schema of it"
             )
     anchor_lock(folder, ledger)
@@ -459,13 +459,13 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
-    found = load_prices(prices)
+    tariff = load_prices(prices)
     try:
-        purse = None if budget is None else SpendLimit(budget, found.bound, found.paid, found.share)
+        purse = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found, strict)
+    return whole.paid_from(purse, tariff, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,10 +509,10 @@ def forecast(
         counts[call.model][what] += 1
         if key in pending:
             rest[call.model].append(call)
-    found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+    estimates = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
-    for estimate in found:
+    for estimate in estimates:
         each = ", ".join(f"{what} {n:,}" for what, n in estimate.stages.items())
         cost = "costs nothing"
         if not costs_nothing(estimate.model):
@@ -522,20 +522,20 @@ def forecast(
         total = counts[estimate.model].total()
         lines.append(f"{estimate.model}: {total:,} calls ({each}), {estimate.already:,} answered already; {cost}")
     # What all models may cost together; not known where that of one is not.
-    paid = [estimate for estimate in found if estimate.rest.cost is None or not costs_nothing(estimate.model)]
+    paid = [estimate for estimate in estimates if estimate.rest.cost is None or not costs_nothing(estimate.model)]
     known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
     whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
     if unpriced := ", ".join(estimate.model for estimate in paid if estimate.rest.cost is None):
         others = f"; the other models: {whole}" if known else ""
         whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
-    already = sum(estimate.already for estimate in found)
+    already = sum(estimate.already for estimate in estimates)
     lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
     lines += notes
-    if any(not costs_nothing(estimate.model) for estimate in found):
+    if any(not costs_nothing(estimate.model) for estimate in estimates):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
-    costs = [estimate.rest.cost for estimate in found if estimate.rest.cost is not None]
-    usd = sum(costs) if len(costs) == len(found) else None
-    return Forecast(tuple(found), usd, (*lines, "dry run: nothing was sent"))
+    costs = [estimate.rest.cost for estimate in estimates if estimate.rest.cost is not None]
+    usd = sum(costs) if len(costs) == len(estimates) else None
+    return Forecast(tuple(estimates), usd, (*lines, "dry run: nothing was sent"))
 
 
 def stored_prices(ledger: Ledger) -> Prices:
@@ -553,7 +553,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
         # In the order of the keys: sums of floats in another order differ in their last digit.
         for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
             by_model[one.model].append(one)
-        batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
+        batched = set(ledger.batches.answered_in_batches([one.key for answers in by_model.values() for one in answers]))
         prices = prices or stored_prices(ledger)
     if not by_model:
         return ()
@@ -563,10 +563,10 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     for model, answers in sorted(by_model.items()):
         replies, price = [answer.reply for answer in answers], prices.of(model)
         costs = [prices.paid(model, answer.reply, answer.key in batched) for answer in answers]
-        known = [cost for cost in costs if cost is not None]
+        priced = [cost for cost in costs if cost is not None]
         cached = [reply.cached_tokens for reply in replies if reply.cached_tokens is not None]
         view = PaidView(
-            model=model, calls=len(replies), usd=sum(known), unpriced=len(costs) - len(known),
+            model=model, calls=len(replies), usd=sum(priced), unpriced=len(costs) - len(priced),
             input_tokens=sum(reply.input_tokens or 0 for reply in replies),
             cached_tokens=sum(cached) if cached else None,
             output_tokens=sum(reply.output_tokens or 0 for reply in replies),
@@ -582,10 +582,10 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
     """What the replies of a run cost, in lines to print; none where none costs anything."""
     lines = []
     for paid in views:
-        known = paid.calls - paid.unpriced
+        priced = paid.calls - paid.unpriced
         unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
-        cost = f"{money(paid.usd)} USD for {known:,} replies{unknown}"
-        if not known:
+        cost = f"{money(paid.usd)} USD for {priced:,} replies{unknown}"
+        if not priced:
             cost = f"not known, because there is no price of its {paid.calls:,} replies"
         lines.append(f"paid for {paid.model}: {cost}")
     return lines

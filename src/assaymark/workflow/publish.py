@@ -87,9 +87,9 @@ def planted_agents(study: Study) -> tuple[PlantedView, ...]:
     """What is planted in the reference agents of a study; empty when it has none."""
     words = ((agent, planted_words(agent.model, agent.args)) for agent in study.agents)
     return tuple(
-        PlantedView(agent.name, agent.family, found.rule, found.properties)
-        for agent, found in words
-        if found is not None
+        PlantedView(agent.name, agent.family, planted.rule, planted.properties)
+        for agent, planted in words
+        if planted is not None
     )
 
 
@@ -243,9 +243,9 @@ def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[st
     shown = [row for row in contexts if row["context_id"] in used]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)
-    said = []
+    notes = []
     if n := sum(row["completeness"] == "partial" for row in shown):
-        said.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
+        notes.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
     if n := sum(INSTRUCTION_LIKE in decision.flags for decision in decisions):
-        said.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
-    return (*said, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
+        notes.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
+    return (*notes, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))

@@ -77,7 +77,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
     del desk, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
-    if study.datasheets and not measured >= {judge.name for judge in study.model_judges}:
+    if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
     # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
     pa.default_memory_pool().release_unused()
@@ -102,9 +102,9 @@ def plan_calls(
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     note("simulating studies", 0, 1)
-    found = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
+    advice = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
     note("simulating studies", 1, 1)
-    return found
+    return advice
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
@@ -154,7 +154,7 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:
-        stages["agents"] = [one.call for one in study_calls.questions_of(study, store)]
+        stages["agents"] = [question.call for question in study_calls.questions_of(study, store)]
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # a text of likely length stands in the place of each that is not written yet
@@ -164,7 +164,7 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
     stages["judges"] = [planned.call for planned in graded]
     if (probe := study.anchor_probe) is not None:
-        judges = [judge for judge in study.judges if judge.name == probe.judge]
+        judges = [spec for spec in study.judges if spec.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
         again = judging.plan_calls(decisions, {}, study, rubric, judges, only, shown)
