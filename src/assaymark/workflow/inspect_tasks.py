@@ -280,7 +280,7 @@ def _answer(
     log, model, messages = (
         require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
     )  # fmt: skip
-    message = model.ChatMessageAssistant(
+    assistant = model.ChatMessageAssistant(
         id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
     )
     usage = None
@@ -290,7 +290,7 @@ def _answer(
             output_tokens=reply.output_tokens, total_tokens=reply.input_tokens + reply.output_tokens,
             input_tokens_cache_read=reply.cached_tokens, reasoning_tokens=reply.reasoning_tokens,
         )  # fmt: skip
-    choice = model.ChatCompletionChoice(message=message, stop_reason=_STOPS[reply.finish])
+    choice = model.ChatCompletionChoice(message=assistant, stop_reason=_STOPS[reply.finish])
     output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
     score = require_inspect("inspect_ai.scorer").Score
     if given.status == "ok":

@@ -137,8 +137,8 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
     """The context of one agent."""
-    portfolio = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
-    return replace(shared.context, portfolio=portfolio, prompt=prompt)
+    holdings = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
+    return replace(shared.context, portfolio=holdings, prompt=prompt)
 
 
 def context_json(context: Context, facts: str, series: str, instruments: str) -> str:
