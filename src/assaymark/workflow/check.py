@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -115,10 +116,9 @@ class Checked(Result):
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
         brief = len(self.verdicts) > MOST
         certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
-        made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
-        shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
-        runs.replace_files(folder.certificates, texts)
+        certificate = certificates(certified, index(self.measurements), self.study)
+        made = map(partial(runs.json_text, shared={}), certificate)
+        runs.replace_files(folder.certificates, dict(zip(map(certificate_name, certified), made, strict=True)))
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         file = verdict_file(*found, self.preregistered)
         runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))

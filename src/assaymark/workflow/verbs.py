@@ -75,6 +75,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     study = desk.locked.study
     shown = vars(desk).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
     oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
+    analysed = vars(desk).get("analysed")
     del desk, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
@@ -83,7 +84,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, oracle)
+    measure(folder, oracle, analysed)
     claim(folder)
     return report(folder)
 
