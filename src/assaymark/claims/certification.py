@@ -424,9 +424,9 @@ class VerdictFile(Result):
             yield from said[:_SAID_FIRST]
             if more := tuple(said[_SAID_FIRST:]):
                 yield Folded(f"{len(more)} more {level}", more)
-        kept = (one for one in self.verdicts if one.publication_level == "no-claim")
+        kept = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
-        if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
+        if withheld := Rows(sorted(kept, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
             yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
@@ -441,7 +441,7 @@ def verdict_file(
     preregistered: bool = True, amendments: Sequence[Mapping[str, JSON]] = (),
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json``."""
-    built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
+    built_in = {judge.name: judge.model.startswith("reference/") for judge in study.judges}
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
     return decided_file(
@@ -460,7 +460,7 @@ def decided_file(
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are its other
     fields."""
-    built_in = {one.name for one in made_by if one.model.startswith("reference/")}
+    built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
@@ -472,7 +472,7 @@ def decided_file(
         tally=tally_of(verdicts),
         **asdict(summary_of(verdicts, agents, unranked)),
         verdicts=tuple(verdicts),
-        agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
+        agents={name: name in built_in for name in sorted({*agents, *(agent.name for agent in made_by)})},
         amendments=tuple(amendments),
         # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
         # beside people is.

@@ -188,7 +188,7 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
         return known.rows
     scales = [scale for scale in (AGGREGATE, *known.dimensions) if scale in known.compared]
     pairs = list(combinations(known.agents, 2))
-    return known.once("rows", lambda: {one: tuple(row_of(known, one, *pair) for pair in pairs) for one in scales})
+    return known.once("rows", lambda: {scale: tuple(row_of(known, scale, *pair) for pair in pairs) for scale in scales})
 
 
 def row_of(known: Index, scale: str, one: str, other: str) -> Row:
@@ -197,7 +197,7 @@ def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     pair = scale, item.labels["high"], item.labels["low"]
     recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
-    for found in ({} if one is None else one.detail for one in (item, recusal)):
+    for found in ({} if measurement is None else measurement.detail for measurement in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
         near.append(here | ({name: float(p) for name, p in found.get("p_equivalence_at", {}).items()} if here else {}))
     within, aside = near
@@ -289,7 +289,7 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
         p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
         return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
 
-    first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
+    first = {scale: next((agent for agent in agents if leads(agent, scale)), None) for scale in rows}
     return adjusted, published, first, alpha, alpha
 
 

@@ -253,8 +253,8 @@ class First(Order):
         leaders = orders.leaders.items()
         published = frozenset(which for (scale, which), one in leaders if (scale, one) == (dimension, agent))
         each = [
-            (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
-            for one in pairs
+            (pair.row.p.get(rules.test, 1.0), pair.gated, pair.headline) if pair.row.high == agent else (1.0, 1.0, 1.0)
+            for pair in pairs
         ]
         p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
         tested = [pair for pair in pairs if pair.row.testable]
@@ -265,7 +265,7 @@ class First(Order):
         elif len(tested) < len(pairs):
             # An agent with pairs that cannot be tested is not first, whatever the others say.
             status, published = "not tested", frozenset()
-            others = sorted(one.other(agent) for one in pairs if one not in tested)
+            others = sorted(pair.other(agent) for pair in pairs if pair not in tested)
             reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
             if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
                 with_each = counted(len(tested), "agent")
@@ -577,7 +577,7 @@ def ask_people(study: Study, known: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
     if known.named("human.contrast") and PUT not in known.memo:
         claims = candidate_claims(study.claims, known, rules, cells=False)
-        put_to_people((kind(one).fields(one, known, rules) for one in claims if one.asserts_order), known)
+        put_to_people((kind(claim).fields(claim, known, rules) for claim in claims if claim.asserts_order), known)
 
 
 # What several kinds say

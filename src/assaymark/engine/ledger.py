@@ -367,7 +367,7 @@ class Ledger:
                 with self._store.writing() as connection:
                     # Those that were sealed before are not read again
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
-                    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in there}
+                    sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
                     if (now := {name: found for name, found in sums.items() if found.rows}) != before:
                         database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False

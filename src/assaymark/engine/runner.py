@@ -325,7 +325,7 @@ class Run:
 
     def take_as_refusals(self) -> None:
         """Record as refused what a model that answers nearly all calls turned away for good."""
-        count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
+        count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
         answered = self.ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
@@ -336,7 +336,7 @@ class Run:
         if ends:
             self.ledger.commit(ends=ends)
         self.made += len(ends)
-        self.failed = [one for one in self.failed if one.key not in refused]
+        self.failed = [failure for failure in self.failed if failure.key not in refused]
 
     def summary(self, orphaned: int, open_: int) -> RunSummary:
         """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""

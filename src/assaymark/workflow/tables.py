@@ -103,11 +103,11 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
 
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
         get = attrgetter(path)
-        made: dict[str, Column] = {
+        special: dict[str, Column] = {
             "list": lambda row, _: list(get(row)), "time": lambda row, _: get(row).astimezone(UTC), "map": lambda row,
             _: sorted(get(row).items()),
         }  # fmt: skip
-        return _KINDS[kind], made.get("map" if kind == "floats" else kind, lambda row, _: get(row))
+        return _KINDS[kind], special.get("map" if kind == "floats" else kind, lambda row, _: get(row))
 
     parts = ((*name.partition(":")[::2], path) for name, _, path in (word.partition("=") for word in words.split()))
     return {name: column(kind, path or name) for name, kind, path in parts}
@@ -264,8 +264,8 @@ class Store:
             "sha256": hashlib.sha256(data).hexdigest(), "previous": there, "content": content_digest(arrow),
             "rows": arrow.num_rows, "basis": _basis_digest(basis),
         }  # fmt: skip
-        held = manifest.get(table.name)
-        if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
+        stored = manifest.get(table.name)
+        if stored is not None and there == entry["sha256"] and all(stored[name] == entry[name] for name in _SAME):
             return
         entry["seal"] = _entry_seal(table.name, entry)
         write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})
@@ -329,17 +329,17 @@ class Store:
         path = self.folder.tables / "manifest.json"
         if not path.is_file():
             return {}
-        found = read_json(path, "manifest")
+        stored = read_json(path, "manifest")
         # Entries as they were written; those of earlier versions carry no seal.
-        whole = isinstance(found, dict) and all(
+        whole = isinstance(stored, dict) and all(
             isinstance(entry, dict)
             and entry.keys() - {"seal"} == set(_ENTRY)
             and ("seal" not in entry or entry["seal"] == _entry_seal(name, entry))
-            for name, entry in found.items()
+            for name, entry in stored.items()
         )
         if not whole:
             raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
-        return dict(found)
+        return dict(stored)
 
 
 def verdicts_of(folder: RunFolder) -> rec.Rows[rec.Verdict]:
