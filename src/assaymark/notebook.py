@@ -135,7 +135,7 @@ class Result(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Told(Result, Generic[T]):
+class CommandResult(Result, Generic[T]):
     """What was done or found, and the ``lines`` that say it all."""
 
     done: T

@@ -11,7 +11,7 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.orders import Evidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
@@ -257,7 +257,7 @@ class _Family:
         published = frozenset({"gated"}) if first else frozenset()
         return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
 
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
+    def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
         margin = None if claim.asserts_order else self.rules.margin
         found: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
@@ -26,6 +26,7 @@ from assaymark.text import clean, prose
 if TYPE_CHECKING:
     from assaymark.claims.season_claims import SeasonVerdict
 
+Why = TypeVar("Why")
 
 # --- Certificates -----------------------------------------------------------------------------------------------------
 
@@ -359,8 +360,8 @@ class Panel:
     built_in: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceLine:
+@dataclass(frozen=True, slots=True)
+class Rank(Generic[Why]):
     """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
 
     agent: str
@@ -368,7 +369,7 @@ class PlaceLine:
     last: int | None
     shown: bool
     level: Level
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -403,7 +404,7 @@ class VerdictFile(Result):
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     judged_to: str = ""
-    places: tuple[PlaceLine, ...] = ()
+    places: tuple[Rank[str], ...] = ()
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 

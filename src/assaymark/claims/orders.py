@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PairResult:
     """What was found about one pair on one scale."""
 
     row: Row
@@ -107,7 +107,7 @@ class Orders:
     """Every pair on every scale under one set of rules, and who ranks first."""
 
     agents: tuple[str, ...]
-    pairs: dict[tuple[str, frozenset[str]], Standing]
+    pairs: dict[tuple[str, frozenset[str]], PairResult]
     leaders: Mapping[tuple[str, str], str | None]
     alpha: float
     alpha_dimensions: float
@@ -116,11 +116,11 @@ class Orders:
         """What adjusted p-values on a scale are compared with."""
         return self.alpha if dimension == AGGREGATE else self.alpha_dimensions
 
-    def pair(self, dimension: str, one: str, other: str) -> Standing:
+    def pair(self, dimension: str, one: str, other: str) -> PairResult:
         """The standing of a pair, whichever of the two is named first."""
         return self.pairs[dimension, frozenset((one, other))]
 
-    def of(self, dimension: str, agent: str) -> list[Standing]:
+    def of(self, dimension: str, agent: str) -> list[PairResult]:
         """The pairs of one agent."""
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
@@ -146,7 +146,7 @@ def orders_of(known: Index, rules: Rules) -> Orders:
     told = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
             for which, run in runs.items()}  # fmt: skip
     pairs = {
-        (scale, frozenset((row.high, row.low))): Standing(
+        (scale, frozenset((row.high, row.low))): PairResult(
             row,
             told["plain"][scale][0][k],
             told["gated"][scale][0][k],
@@ -293,7 +293,7 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
     return adjusted, published, first, alpha, alpha
 
 
-def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjusted: bool) -> StabilityFinding:
+def _stability(known: Index, scale: str, one: PairResult, rules: Rules, *, adjusted: bool) -> StabilityFinding:
     """What each drop does to a pair; under the source's rule its sign alone decides."""
     if not known.families:
         return StabilityFinding(state="not-measurable")
@@ -335,7 +335,7 @@ class Evidence:
     status: StabilityStatus
     reason: str
     measurements: tuple[str, ...]
-    pairs: tuple[Standing, ...] = ()
+    pairs: tuple[PairResult, ...] = ()
     published: frozenset[str] = frozenset()
     stability: StabilityFinding | None = None
     state: PairState | None = None
@@ -355,7 +355,7 @@ class Evidence:
         return frozenset(name for pair in self.pairs for name in (pair.row.high, pair.row.low))
 
 
-def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
+def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
     items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
+from assaymark.claims.certification import Rank
 from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
 from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
@@ -51,26 +52,14 @@ class SeasonVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The ranks that an agent can have, and in a word why its total is shown or not."""
-
-    agent: str
-    first: int | None
-    last: int | None
-    shown: bool
-    level: Level
-    why: Said
-
-
-@dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
     """All verdicts in the order in which they are read, and the rows of the table."""
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[Rank[Said], ...]
 
-    def place(self, agent: str) -> Place:
+    def place(self, agent: str) -> Rank[Said]:
         """The row of an agent."""
         return {place.agent: place for place in self.places}[agent]
 
@@ -382,7 +371,7 @@ class Season:
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = Season(measurements, gates, plan_hash)
-    orders, agents, places = season.orders(), season.known.agents, list[Place]()
+    orders, agents, places = season.orders(), season.known.agents, list[Rank[Said]]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]
     pairs = [order.verdict for order in orders if order.kind == "above"]
@@ -403,11 +392,11 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
             why = "unknown" if unknown else "tier"
             why = why if any(row.testable for row in inside) else "periods"
         shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
-        places += [Place(agent, *ranks[agent], shown, level, note) for agent in tier]
+        places += [Rank(agent, *ranks[agent], shown, level, note) for agent in tier]
     for agent, total in sorted(season.totals.items()):
         if total.value is None:
             note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
-            places.append(Place(agent, None, None, False, "no-claim", note))
+            places.append(Rank(agent, None, None, False, "no-claim", note))
     return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 

@@ -333,7 +333,7 @@ class Ledger:
         self._store = store
         self._engine = store.engine
         self.looked_over = False
-        self.heard: set[str] = set()
+        self.responded: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
         self.batches = BatchBook(store)

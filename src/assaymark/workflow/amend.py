@@ -16,7 +16,7 @@ from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
@@ -78,9 +78,9 @@ def amend(
         free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
             # Only a judge of whom no reply is usable may get another model or other arguments.
-            desk = JudgingSession(folder, locked, {})
+            session = JudgingSession(folder, locked, {})
             specs = [judge for judge in old.model_judges if judge.name in free]
-            planned = desk.plan(locked.rubric, specs)
+            planned = session.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
                 pending = set(ledger.pending([call.call.key for call in planned]))
                 judgments = parsed([call for call in planned if call.call.key not in pending], ledger)
@@ -116,7 +116,7 @@ def amendment_lines(made: Amendment) -> list[str]:
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
-def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
+def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
@@ -128,8 +128,8 @@ def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
         for judgment in store.read(JUDGMENTS)
         if judgment.status == "ok"
     }
-    desk = JudgingSession(folder, locked, {})
-    planned = desk.plan(locked.rubric)
+    session = JudgingSession(folder, locked, {})
+    planned = session.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
@@ -137,12 +137,12 @@ def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*found, *desk.of_people()], locked.reading)
+    store.write(JUDGMENTS, [*found, *session.of_people()], locked.reading)
     now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in found if judgment.status == "ok"}
     lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
     line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
-    return Told(locked.amendments[-1], (line, again))
+    return CommandResult(locked.amendments[-1], (line, again))
 
 
 def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
@@ -162,7 +162,7 @@ def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
 
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-) -> Told[dict[str, JSON]]:  # fmt: skip
+) -> CommandResult[dict[str, JSON]]:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet.
 
     Returns how many were added, of each kind, and why others could not be made: reason to sources.
@@ -208,14 +208,14 @@ def make_controls(
     if locked is None:
         names = ", ".join(f'"{kind}"' for kind in ("honest", *added))
         lines.append(f"have them judged: [records] derivations = [{names}] in the study, then lock it")
-        return Told(value, tuple(lines))
+        return CommandResult(value, tuple(lines))
     records = locked.study.records
     derivations = tuple(dict.fromkeys((*records.derivations, *added)))
     study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
     value["amendment"] = amendment = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
-    return Told(value, (*lines, f"amendment {amendment.number}: {amendment.reason}"))
+    return CommandResult(value, (*lines, f"amendment {amendment.number}: {amendment.reason}"))
 
 
 # --- Runs of version 1, and the rules of version 2 --------------------------------------------------------------------

@@ -145,10 +145,10 @@ def run_all(
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
-        ledger.notes.replace(MANNER, engine.model_dump_json())
+        ledger.notes.set(MANNER, engine.model_dump_json())
     own = models.prices if isinstance(models, Models) else None
     if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
-        ledger.notes.replace(_PRICES, tariffs.text_of_prices(own))
+        ledger.notes.set(_PRICES, tariffs.text_of_prices(own))
     purse = purse_of(models)
     if engine.batch:
         batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
@@ -160,17 +160,17 @@ def run_all(
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = paying(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": purse, "told": on_reply, **run_options(engine)}
+    paid = {"purse": purse, "on_reply": on_reply, **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
-        if call.model not in ledger.heard and not costs_nothing(call.model):
+        if call.model not in ledger.responded and not costs_nothing(call.model):
             by_model.setdefault(call.model, []).append(call)
     tried, canaries = None, list[CallSpec]()
     if by_model:
-        ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
-        canaries = [some[0] for model, some in by_model.items() if model not in ledger.heard and len(some) > 1]
-        ledger.heard |= by_model.keys()
+        ledger.responded |= {model for model, (_, answered) in ledger.standing().items() if answered}
+        canaries = [some[0] for model, some in by_model.items() if model not in ledger.responded and len(some) > 1]
+        ledger.responded |= by_model.keys()
     if canaries:
         tried = run_calls(ledger, canaries, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
@@ -197,11 +197,11 @@ def run_all(
         summary, planned=summary.planned + len(tried.failed), already=summary.already - tried.made,
         made=summary.made + tried.made, failed=(*tried.failed, *summary.failed),
         retried=summary.retried + tried.retried, orphaned=summary.orphaned + tried.orphaned,
-        put_off=summary.put_off + tried.put_off,
+        deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
     # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
-    answered = ledger.standing() if any(failure.turned_away for failure in tried.failed) else {}
-    alone = {failure.key for failure in tried.failed if failure.turned_away and answered[failure.model][1]}
+    answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
+    alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
     again = run_calls(ledger, [call for call in calls if call.key in alone], models, watch=Watch(), **paid)
@@ -336,11 +336,11 @@ class Canaries:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
                 wanted += [] if is_outside(call.model) else [call]
-        turned_away = self._send(wanted) if wanted else []
+        refused = self._send(wanted) if wanted else []
         # The next call with another text of each model whose first one was refused as a request.
         second: dict[str, tuple[CallSpec, str]] = {}
-        planned = [*given, *further()] if turned_away else []
-        for call, why in turned_away:
+        planned = [*given, *further()] if refused else []
+        for call, why in refused:
             alike = (other for other in planned if place(other) == place(call) and other.messages != call.messages)
             if (other := next(alike, None)) is None:
                 self.problems.append(f"{call.model}: {why}")
@@ -363,7 +363,7 @@ class Canaries:
         asked = {call.key: call for call in calls}
         # Without the provider in front, which the model's name says already.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{failure.model}: {why}" for failure, why in failed if not failure.turned_away]
+        self.problems += [f"{failure.model}: {why}" for failure, why in failed if not failure.refused]
         ended = {*replies, *(failure.key for failure in summary.failed)}
         for call in (call for call in calls if call.key not in ended):
             ours = (call.model.partition("/")[0], "budget")
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {what}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[failure.key], why) for failure, why in failed if failure.turned_away]
+        return [(asked[failure.key], why) for failure, why in failed if failure.refused]
 
     def require(self) -> None:
         """Raise `ModelError` with everything that is wrong, if anything is."""
@@ -443,7 +443,7 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
-        stored = ledger.notes.leave(_PLAN, plan)
+        stored = ledger.notes.setdefault(_PLAN, plan)
         if stored != plan:
             raise PlanError(
                 f"{ledger.name} holds the calls of another plan ({stored[:12]}..., this one is {plan[:12]}...); "
@@ -540,7 +540,7 @@ def forecast(
 
 def stored_prices(ledger: Ledger) -> Prices:
     """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
-    noted = ledger.notes.read(_PRICES)
+    noted = ledger.notes.get(_PRICES)
     return load_prices() if noted is None else tariffs.prices_of_text(noted)
 
 

@@ -20,7 +20,7 @@ from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, CLASSES, GAP_LIMIT, Listing
 from assaymark.market.open import Condition, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.report.text import counted
 from assaymark.text import MINUS, clean, count
 from assaymark.workflow.progress import note, watching
@@ -276,7 +276,7 @@ def _listing(one: Listing) -> dict[str, object]:
     return {"id": one.id, "class": one.asset_class, "name": one.name, "listed": one.listed.isoformat(), "ended": ended}
 
 
-def check(folder: Path) -> Told[Condition]:
+def check(folder: Path) -> CommandResult[Condition]:
     """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
 
     The lines name fewer problems and notes than were found.
@@ -288,7 +288,8 @@ def check(folder: Path) -> Told[Condition]:
         lines += [f"{kind}: {item}" for item in items[:LISTED]]
         if len(items) > LISTED:
             lines.append(f"and {len(items) - LISTED} more {kind}s")
-    return Told(quality, (*lines, f"{manifest.id}: {len(quality.problems)} problems, {len(quality.notes)} notes"))
+    lines.append(f"{manifest.id}: {len(quality.problems)} problems, {len(quality.notes)} notes")
+    return CommandResult(quality, tuple(lines))
 
 
 def _manifest(folder: Path) -> market.Manifest:

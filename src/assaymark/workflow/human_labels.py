@@ -134,7 +134,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
     text = canonical_json(draw)
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            ledger.notes.replace(_NOTE, text)
+            ledger.notes.set(_NOTE, text)
     else:
         write_atomic(folder.path / _FILE, canonical_json([text, content_id(text)]))
     return draw
@@ -160,7 +160,7 @@ def stored_draw(folder: RunFolder) -> Draw | None:
     """The draw of a run or a table; None if nothing was drawn. `LedgerError`: it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            text, where = ledger.notes.read(_NOTE), str(folder.ledger)
+            text, where = ledger.notes.get(_NOTE), str(folder.ledger)
         if text is None:
             return None
     else:

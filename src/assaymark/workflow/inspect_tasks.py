@@ -41,10 +41,10 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     wanted = find_rubric(rubric) if rubric else locked.rubric
-    desk = JudgingSession(folder, locked, {})
-    planned = desk.plan(wanted, [_ASKED])
-    names = item_names(desk.shown)
-    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
+    session = JudgingSession(folder, locked, {})
+    planned = session.plan(wanted, [_ASKED])
+    names = item_names(session.shown)
+    clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     samples = [_sample(call.call, names[call.about], {"cluster": clusters[call.about]}) for call in planned]
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
@@ -188,9 +188,9 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
-    desk = JudgingSession(folder, locked, {})
-    study, store, names = locked.study, desk.store, item_names(desk.shown)
-    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
+    session = JudgingSession(folder, locked, {})
+    study, store, names = locked.study, session.store, item_names(session.shown)
+    clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe
     kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
         ("panel", JUDGMENTS, study.model_judges, locked.rubric)
@@ -204,7 +204,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     for kind, table, judges, rubric in kinds:
         judgments = {(grade.judge, grade.trajectory, grade.trial): grade for grade in store.read(table)}
         for judge in judges:
-            planned = desk.plan(rubric, [judge])
+            planned = session.plan(rubric, [judge])
             pairs = [(call, judgments.get((judge.name, call.about, call.call.trial))) for call in planned]
             answered = [(one.again() if grade.first_key else one, grade) for one, grade in pairs if grade is not None]
             if any(planned.call.key != answer.call_key for planned, answer in answered):

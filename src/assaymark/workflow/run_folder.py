@@ -295,7 +295,7 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
         from assaymark.engine import Ledger  # here, because most commands open none
 
         with Ledger.open(folder.ledger, create=False) as ledger:
-            ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
+            ledger.notes.set(_ANCHOR, canonical_json(list(locks)))
 
     if anchors:
         anchor(stored, _lock(folder))
@@ -311,21 +311,21 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
     from assaymark.engine import Ledger
 
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
+        return tuple(json.loads(ledger.notes.get(_ANCHOR) or "[]"))
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
     """Write the lock into the ledger before the first call under it, so that no field of it can change unseen."""
     if not folder.lock.is_file():
         return
-    stored, anchors = _lock(folder), json.loads(ledger.notes.read(_ANCHOR) or "[]")
+    stored, anchors = _lock(folder), json.loads(ledger.notes.get(_ANCHOR) or "[]")
     first = _of_plan(anchors, stored.get("plan_hash")) if ledger.leases is not None else None
     if first is not None and edited_fields(stored, anchors):
         write_json(folder.lock, first)
         return
     _require_anchored(folder, stored, anchors)
     if len(anchors) != 1:
-        ledger.notes.replace(_ANCHOR, canonical_json([stored]))
+        ledger.notes.set(_ANCHOR, canonical_json([stored]))
 
 
 def edited_fields(stored: Mapping[str, JSON], anchors: Sequence[Mapping[str, JSON]]) -> list[str]:

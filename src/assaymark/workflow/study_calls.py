@@ -195,38 +195,38 @@ class JudgeResult(Shown):
 
 def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSession | None = None) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = session or JudgingSession(folder, open_locked(folder), models)
-    store, locked, study = desk.store, desk.locked, desk.locked.study
+    session = session or JudgingSession(folder, open_locked(folder), models)
+    store, locked, study = session.store, session.locked, session.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     sent = reasked = 0
     wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
+    both = wanted == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, study, processes=both) as evidence:
         if JUDGMENTS in wanted:
-            judgments, sent = desk.grade(locked.rubric, "asking the judges")
-            store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
+            judgments, sent = session.grade(locked.rubric, "asking the judges")
+            store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
             for line in asking.reply_lines(judgments):
                 say(line)
         # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], desk.selection.honest
+            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
             rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-            judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
+            judgments, reasked = session.grade(rubric, "asking for the anchor probe", judges, sample)
             store.write(ANCHOR, judgments, reading)
         # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
-        if study.stability.probe is not None:
-            contested = metrology.contested(desk.analysed[1], study)
+        if (probe := study.stability.probe) is not None:
+            contested = metrology.contested(session.analysed[1], study)
             basis = probe_basis(locked, store, contested)
             if contested.needed and not store.done(PROBE, basis):
                 # The records on which both agents of some contested pair answered the same question.
                 answers: dict[str, dict[str, str]] = defaultdict(dict)
-                for decision in desk.selection.honest:
+                for decision in session.selection.honest:
                     if decision.replicate == 1:
                         answers[decision.cycle][decision.agent.id] = decision.record_id
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
                 met = ((pair, by_agent) for pair in pairs for by_agent in answers.values() if pair <= by_agent.keys())
                 asked = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
-                judgments, more = desk.grade(locked.rubric, "asking the outside judge", [study.stability.probe], asked)
+                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], asked)
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in wanted:
@@ -379,7 +379,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
         # The manner in which calls of this ledger were asked last, if any were.
-        engine, noted = None if locked is None else locked.study.engine, ledger.notes.read(asking.MANNER)
+        engine, noted = None if locked is None else locked.study.engine, ledger.notes.get(asking.MANNER)
         try:
             engine = engine if noted is None else EngineChoice.model_validate_json(noted)
         except ValidationError as exc:

@@ -70,13 +70,13 @@ def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapp
 def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models)
-    desk = study_calls.JudgingSession(folder, open_locked(folder), models)
-    judge(folder, models, desk)
-    study = desk.locked.study
-    shown = vars(desk).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
-    oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
-    analysed = vars(desk).get("analysed")
-    del desk, shown
+    session = study_calls.JudgingSession(folder, open_locked(folder), models)
+    judge(folder, models, session)
+    study = session.locked.study
+    shown = vars(session).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
+    oracle = None if shown is None else judging.oracle_scores(session.decisions, (), study, shown)
+    analysed = vars(session).get("analysed")
+    del session, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)

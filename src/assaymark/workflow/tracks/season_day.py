@@ -25,7 +25,7 @@ from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
@@ -194,7 +194,7 @@ def alone(path: Path, busy: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stepped(Told[tuple[date, ...]]):
+class Stepped(CommandResult[tuple[date, ...]]):
     """What a command did: the days that were done now, lines to print, and each agent's net asset value after."""
 
     navs: Mapping[str, float]
@@ -290,13 +290,13 @@ def _run(
             gc.set_threshold(_YOUNG, 50, 50)  # seldom: a replay keeps what every day made, and it would go over all
             with Ledger.open(folder.ledger) as ledger:
                 check_plan_hash(folder, ledger, locked)
-                desk = Desk(folder, locked, journal, ledger, models)
+                session = SeasonState(folder, locked, journal, ledger, models)
                 for number, (day, data) in enumerate(arrivals.days):
                     note("days", number, len(due))
-                    desk.digest = data.digest
+                    session.digest = data.digest
                     own = clock if data is locked.data else data.clock(locked.season)
                     with watched(silent):  # days are counted, and not the calls of each
-                        desk.do(own.day(day, after=journal.last))
+                        session.do(own.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
@@ -332,7 +332,7 @@ def _run(
         return Stepped(due, tuple(lines), journal.navs, warnings, missed)
 
 
-class Desk:
+class SeasonState:
     """The state of a season between two days, and how it goes from one to the next."""
 
     def __init__(

@@ -29,7 +29,7 @@ from assaymark.judging.season.scoring import (
     outcome_grade,
 )
 from assaymark.market.instruments import weekdays
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment
@@ -64,8 +64,8 @@ class SeasonAsker:
     def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
         self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
-        self.heard: set[str] = set()
-        self.silent: dict[str, str] = {}
+        self.responded: set[str] = set()
+        self.failed: dict[str, str] = {}
         """Models of which no call brought a reply, and why: they are not asked further in this run."""
         self.seconds: dict[str, str] = {}
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
@@ -87,7 +87,7 @@ class SeasonAsker:
     def _ask(self, asked: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
         wanted = {key: call for key, call in asked.items() if key not in self.replies}
-        reasons = {key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}
+        reasons = {key: self.failed[call.model] for key, call in wanted.items() if call.model in self.failed}
         wanted = {key: call for key, call in wanted.items() if key not in reasons}
         if wanted:
             calls = list(wanted.values())
@@ -96,7 +96,7 @@ class SeasonAsker:
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(wanted)))
             lost = {key: call.model for key, call in wanted.items() if key not in self.replies}
-            self.heard |= {call.model for key, call in wanted.items() if key not in lost}
+            self.responded |= {call.model for key, call in wanted.items() if key not in lost}
             if lost:
                 require_not_stopped(summary, self.folder)
                 advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
@@ -108,7 +108,7 @@ class SeasonAsker:
                 if unasked and not summary.stopped:
                     raise ModelError(f"{len(unasked)} calls were given up elsewhere; {advice}", retryable=True)
                 reasons |= {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
-                self.silent |= {model: reasons[key] for key, model in lost.items() if model not in self.heard}
+                self.failed |= {model: reasons[key] for key, model in lost.items() if model not in self.responded}
         for key, reason in reasons.items():
             self.replies[key] = Reply(reason, asked[key].model, finish="failed")
 
@@ -305,7 +305,7 @@ _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
 }
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResult[int]:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
     Returns how many replies came now.
@@ -320,7 +320,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
         season = stored.season
         if material is None:
             stand = store.read(rows.GRADES), store.read(rows.GUESSES)
-            return Told(0, tuple(judged_lines(folder, season, *stand)))
+            return CommandResult(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         note("reading the records", 1, 1)
@@ -360,7 +360,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
         store.write(rows.GRADES, grades, basis)
-        return Told(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
+        return CommandResult(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.certification import Panel, PlaceLine, VerdictFile, decided_file
+from assaymark.claims.certification import Panel, Rank, VerdictFile, decided_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
@@ -190,10 +190,8 @@ def decide_judged_season(
     built_in = {judge.name: judge.model.startswith("reference/") for judge in season.panel}
     families = {judge.name: judge.family for judge in season.panel}
     invalid = [measurement for measurement in measurements if measurement.name == "season.invalid"]
-    shown = ("agent", "first", "last", "shown", "level")
     places = [
-        PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in shown})
-        for row in decided.places
+        Rank(row.agent, row.first, row.last, row.shown, row.level, english().render(row.why)) for row in decided.places
     ]
     file = decided_file(
         season, stored.plan_hash, verdicts, measurements,
