@@ -11,7 +11,7 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.orders import Evidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
@@ -165,7 +165,7 @@ class _Family:
             said += [SMALL_GAP] if small else []
             fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
             says = kind.says(claim, fields, self.known) if kind is WITHIN else says
-        reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
+        reasons = [fields.evidence.reason_at(level), *(condition.text for condition in late)]
         return fields.verdict(plan_hash, says, reasons, said, fragility)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
@@ -257,7 +257,7 @@ class _Family:
         published = frozenset({"gated"}) if first else frozenset()
         return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
 
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
+    def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
         margin = None if claim.asserts_order else self.rules.margin
         found: dict[str, list[str]] = {}
@@ -336,18 +336,18 @@ class _Facts:
         rest = [each[model] for model in dict.fromkeys(item.labels["model"] for item in windows)]
         if len(rest) < 2:
             return [*each.values()]
-        passing = sum(" stays within " in one.claim.statement for one in rest)
+        passing = sum(" stays within " in verdict.claim.statement for verdict in rest)
         limit = _percent(float(windows[0].detail["tolerance"]))
         findings = [*missing_findings(gone)]
         of = counted(len(rest), "model") + (" with a score" if findings else "")
         within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
         says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
-        subjects, rests = tuple(one.claim.subjects[0] for one in rest), [item.id for item in windows]
+        subjects, rests = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
         claim = _claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
-        if any(one.publication_level == "no-claim" for one in rest):
+        if any(verdict.publication_level == "no-claim" for verdict in rest):
             whole = self._verdict(claim, "Not every stress window was run for every model.", rests, "stable")
         else:
-            turned = sorted({one.claim.subjects[0] for one in rest if one.fragility})
+            turned = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
             reason = "Counted from what happened in each window; each is one history."
             whole = self._verdict(claim, reason, rests, None, turned, f"this differs for {listing(turned)}.", findings)
         return [whole, *each.values()]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
@@ -26,6 +26,7 @@ from assaymark.text import clean, prose
 if TYPE_CHECKING:
     from assaymark.claims.season_claims import SeasonVerdict
 
+Why = TypeVar("Why")
 
 # --- Certificates -----------------------------------------------------------------------------------------------------
 
@@ -359,8 +360,8 @@ class Panel:
     built_in: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceLine:
+@dataclass(frozen=True, slots=True)
+class Rank(Generic[Why]):
     """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
 
     agent: str
@@ -368,7 +369,7 @@ class PlaceLine:
     last: int | None
     shown: bool
     level: Level
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -403,7 +404,7 @@ class VerdictFile(Result):
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     judged_to: str = ""
-    places: tuple[PlaceLine, ...] = ()
+    places: tuple[Rank[str], ...] = ()
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
@@ -424,9 +425,9 @@ class VerdictFile(Result):
             yield from said[:_SAID_FIRST]
             if more := tuple(said[_SAID_FIRST:]):
                 yield Folded(f"{len(more)} more {level}", more)
-        kept = (one for one in self.verdicts if one.publication_level == "no-claim")
+        kept = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
-        if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
+        if withheld := Rows(sorted(kept, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
             yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
@@ -441,7 +442,7 @@ def verdict_file(
     preregistered: bool = True, amendments: Sequence[Mapping[str, JSON]] = (),
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json``."""
-    built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
+    built_in = {judge.name: judge.model.startswith("reference/") for judge in study.judges}
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
     return decided_file(
@@ -460,7 +461,7 @@ def decided_file(
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are its other
     fields."""
-    built_in = {one.name for one in made_by if one.model.startswith("reference/")}
+    built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
@@ -472,7 +473,7 @@ def decided_file(
         tally=tally_of(verdicts),
         **asdict(summary_of(verdicts, agents, unranked)),
         verdicts=tuple(verdicts),
-        agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
+        agents={name: name in built_in for name in sorted({*agents, *(agent.name for agent in made_by)})},
         amendments=tuple(amendments),
         # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
         # beside people is.

@@ -566,7 +566,7 @@ def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
     """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
     if (found := _people_finding(fields, known, rules)) is None:
         return fields
-    at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
+    at = next((k for k, finding in enumerate(fields.findings) if finding.field == "other_judges"), len(fields.findings))
     return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
 
 

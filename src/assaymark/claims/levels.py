@@ -507,7 +507,7 @@ def cell_states(known: Index) -> dict[str, CellState]:
             p = gate.detail.get("p_holm" if cell in ("cell_b", "paraphrase", "length_matched") else "p")
             numbers = f"{signed(item.value)} points{interval}"
             numbers += f", {p_words(float(p))}" if whole and p is not None else ""
-        rests = tuple(one.id for one in (gate, halo, primary) if one is not None)
+        rests = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
         text = str(outcome) if shown else "not tested"
         return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
 

@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PairResult:
     """What was found about one pair on one scale."""
 
     row: Row
@@ -107,7 +107,7 @@ class Orders:
     """Every pair on every scale under one set of rules, and who ranks first."""
 
     agents: tuple[str, ...]
-    pairs: dict[tuple[str, frozenset[str]], Standing]
+    pairs: dict[tuple[str, frozenset[str]], PairResult]
     leaders: Mapping[tuple[str, str], str | None]
     alpha: float
     alpha_dimensions: float
@@ -116,11 +116,11 @@ class Orders:
         """What adjusted p-values on a scale are compared with."""
         return self.alpha if dimension == AGGREGATE else self.alpha_dimensions
 
-    def pair(self, dimension: str, one: str, other: str) -> Standing:
+    def pair(self, dimension: str, one: str, other: str) -> PairResult:
         """The standing of a pair, whichever of the two is named first."""
         return self.pairs[dimension, frozenset((one, other))]
 
-    def of(self, dimension: str, agent: str) -> list[Standing]:
+    def of(self, dimension: str, agent: str) -> list[PairResult]:
         """The pairs of one agent."""
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
@@ -146,7 +146,7 @@ def orders_of(known: Index, rules: Rules) -> Orders:
     told = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
             for which, run in runs.items()}  # fmt: skip
     pairs = {
-        (scale, frozenset((row.high, row.low))): Standing(
+        (scale, frozenset((row.high, row.low))): PairResult(
             row,
             told["plain"][scale][0][k],
             told["gated"][scale][0][k],
@@ -188,7 +188,7 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
         return known.rows
     scales = [scale for scale in (AGGREGATE, *known.dimensions) if scale in known.compared]
     pairs = list(combinations(known.agents, 2))
-    return known.once("rows", lambda: {one: tuple(row_of(known, one, *pair) for pair in pairs) for one in scales})
+    return known.once("rows", lambda: {scale: tuple(row_of(known, scale, *pair) for pair in pairs) for scale in scales})
 
 
 def row_of(known: Index, scale: str, one: str, other: str) -> Row:
@@ -197,7 +197,7 @@ def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     pair = scale, item.labels["high"], item.labels["low"]
     recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
-    for found in ({} if one is None else one.detail for one in (item, recusal)):
+    for found in ({} if measurement is None else measurement.detail for measurement in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
         near.append(here | ({name: float(p) for name, p in found.get("p_equivalence_at", {}).items()} if here else {}))
     within, aside = near
@@ -289,11 +289,11 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
         p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
         return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
 
-    first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
+    first = {scale: next((agent for agent in agents if leads(agent, scale)), None) for scale in rows}
     return adjusted, published, first, alpha, alpha
 
 
-def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjusted: bool) -> StabilityFinding:
+def _stability(known: Index, scale: str, one: PairResult, rules: Rules, *, adjusted: bool) -> StabilityFinding:
     """What each drop does to a pair; under the source's rule its sign alone decides."""
     if not known.families:
         return StabilityFinding(state="not-measurable")
@@ -335,7 +335,7 @@ class Evidence:
     status: StabilityStatus
     reason: str
     measurements: tuple[str, ...]
-    pairs: tuple[Standing, ...] = ()
+    pairs: tuple[PairResult, ...] = ()
     published: frozenset[str] = frozenset()
     stability: StabilityFinding | None = None
     state: PairState | None = None
@@ -355,7 +355,7 @@ class Evidence:
         return frozenset(name for pair in self.pairs for name in (pair.row.high, pair.row.low))
 
 
-def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
+def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
     items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]

@@ -62,11 +62,11 @@ class Finding:
 def conditions_of(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The conditions of several verdicts, each once."""
     qualified = (verdict for verdict in verdicts if verdict.publication_level == "qualified")
-    return tuple(dict.fromkeys(one.text for verdict in qualified for one in verdict.conditions))
+    return tuple(dict.fromkeys(condition.text for verdict in qualified for condition in verdict.conditions))
 
 
 def _supported(*verdicts: Verdict) -> Ruling:
-    return min((MARKS[one.publication_level] for one in verdicts), key=WORST.index), "", verdicts
+    return min((MARKS[verdict.publication_level] for verdict in verdicts), key=WORST.index), "", verdicts
 
 
 def _against(verdict: Verdict) -> Ruling:
@@ -90,8 +90,8 @@ class Decided:
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, frozenset[str]], Verdict]:
         claims = ((verdict.claim.id.partition("[")[0], verdict.claim, verdict) for verdict in self.verdicts)
-        orders = ((head, claim, one) for head, claim, one in claims if head in _HEADS)
-        return {(head, claim.dimension, frozenset(claim.subjects)): one for head, claim, one in orders}
+        orders = ((head, claim, verdict) for head, claim, verdict in claims if head in _HEADS)
+        return {(head, claim.dimension, frozenset(claim.subjects)): verdict for head, claim, verdict in orders}
 
     @cached_property
     def by_statement(self) -> Mapping[str, Verdict]:
@@ -158,7 +158,7 @@ class Decided:
             wants_level = (relation.kind == "level") != (stance == "denied")
             each = [self._level(*pair, score, wants_level, relation) for pair in pairs]
         elif relation.kind == "first" and len(agents) > 1 and stance == "asserted":
-            rest = [one for one in self.names.agents if one not in agents]
+            rest = [agent for agent in self.names.agents if agent not in agents]
             each = [self._above(*pair, score, stance) for pair in product(agents, rest)]
         elif relation.kind == "rank":
             each = [self._rank(agent, relation.rank, score, stance) for agent in agents]
@@ -166,7 +166,7 @@ class Decided:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
         mark, why, by = min(each, key=lambda one: WORST.index(one[0]), default=_OPEN)
-        return mark, why, _each(one for _, _, some in each for one in some) if mark in "x/" else by
+        return mark, why, _each(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -210,7 +210,7 @@ class Decided:
         if holds:
             return _against(by[0]) if stance == "denied" else _supported(*by)
         if ahead and stance == "denied":
-            return _supported(min(ahead, key=lambda one: one.publication_level != "headline"))
+            return _supported(min(ahead, key=lambda verdict: verdict.publication_level != "headline"))
         if ahead:
             winners = (found for other in others if (found := self._holds("first", score, other)))
             return _against(next(winners, ahead[0]))
@@ -246,7 +246,7 @@ class Decided:
     def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
         if verdict is not None:
             return "-", why_not(verdict), ()
-        if any(one.claim.dimension == score for one in self.verdicts):
+        if any(verdict.claim.dimension == score for verdict in self.verdicts):
             return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
         return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
@@ -258,7 +258,7 @@ class Decided:
             if found := self._nearest(relation, where):
                 if len(found) == 1:
                     return said(found[0]), conditions_of(found)
-                highs, lows = (list(dict.fromkeys(one.claim.subjects[at] for one in found)) for at in (0, 1))
+                highs, lows = (list(dict.fromkeys(verdict.claim.subjects[at] for verdict in found)) for at in (0, 1))
                 verb = "scores" if len(highs) == 1 else "score"
                 joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(where)}."
                 return joined, conditions_of(found)
@@ -347,14 +347,14 @@ def proofread_sentence(
             f"{_quoted(reading.others)} is not in this run" if reading.others else f"cannot be read: {reading.unclear}"
         )
         return Finding("?", what)
-    scores = [run.score(one) for one in reading.scores]
+    scores = [run.score(score) for score in reading.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in reading.relations for score in scores]
     relation, score, ruling = min(ruled, key=lambda one: WORST.index(one[2][0]))
     mark, why = _details(reading, relation, score, ruling, run)
     if mark in ("x", "/"):
         by = _each(v for _, _, one in ruled for v in one[2])
         lacking = tuple(one for one in conditions_of(by) if not is_stated(one, [sentence, *following]))
-        level: Level = "qualified" if any(one.publication_level == "qualified" for one in by) else "headline"
+        level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if reading.others:
             return Finding("?", f"{_quoted(reading.others)} is not in this run", level=level)
         return Finding("/" if lacking else "x", why, add=lacking, level=level)
@@ -381,14 +381,14 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if reading.significant and mark == "-":
         names = {*relation.left, *relation.right}
         tests = [one for one in run.verdicts if one.claim.dimension == score and {*one.claim.subjects} == names]
-        test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
+        test = next((verdict for verdict in tests if verdict.claim.id.startswith(("above[", "first["))), None)
         if test is not None and (test.p_adjusted or 0.0) >= 0.05 and "own_family" not in test.binding:
             return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
         return mark, why
-    if reading.significant and any(condition.id == "not-tested" for one in by for condition in one.conditions):
+    if reading.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
         return "-", "significance was not tested in this run"
-    largest = max((one.p_adjusted or 0.0 for one in by), default=0.0)
+    largest = max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)
     if reading.p is not None and largest > reading.p:
         return "!", f"the number differs: adjusted {p_words(largest)}"
     if reading.share:
@@ -470,9 +470,9 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
             words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{where}"
             found.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
-        (one["noun"].lower(), run.counts[of], _NUMERALS.get(one["n"].lower()) or int(one["n"].replace(",", "")))
-        for one in _COUNTED.finditer(text)
-        if (of := _SAME[one["noun"].lower()]) in run.counts
+        (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
+        for match in _COUNTED.finditer(text)
+        if (of := _SAME[match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # with nothing in common it is about another study
@@ -480,7 +480,7 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
     if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
         found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
-    return min(found, key=lambda one: WORST.index(one.mark), default=None)
+    return min(found, key=lambda finding: WORST.index(finding.mark), default=None)
 
 
 GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
@@ -501,7 +501,7 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
             return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
     head, on, where = text.rpartition(" on ")
     body, scored = (head, where) if on else (text, "")
-    known = [one.replace("_", " ") for one in run.names.scores]
+    known = [score.replace("_", " ") for score in run.names.scores]
     found = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
     if found is None:
         raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
@@ -549,7 +549,7 @@ def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
         reached = named.publication_level
         if reached == "no-claim":
             return Gated(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
-        conditions = tuple(one.text for one in named.conditions)
+        conditions = tuple(condition.text for condition in named.conditions)
         return Gated(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
     mark, why, by = run.rule(relation, score)
@@ -560,6 +560,6 @@ def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
         why = f"the run supports “{said(by[0])}”" if mark == "!" and by else why
         return Gated(False, mark, "no-claim", sentence, why, ())
     level: Level = "headline" if mark == "x" else "qualified"
-    conditions = tuple(dict.fromkeys(condition.text for one in by for condition in one.conditions))
+    conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"
     return Gated(passed, mark, level, " ".join(map(said, by)), "", conditions)

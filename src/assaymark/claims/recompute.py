@@ -110,9 +110,9 @@ class Findings:
 
     def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
         """Two verdicts on one claim, field by field."""
-        pairs = [(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name))
-                 for one in fields(Claim)]  # fmt: skip
-        names = [one.name for one in fields(Verdict) if one.name != "claim"]
+        pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
+                 for field in fields(Claim)]  # fmt: skip
+        names = [field.name for field in fields(Verdict) if field.name != "claim"]
         called = {name: _CALLED.get(name, name.replace("_", " ")) for name in names}
         pairs += [(called[name], getattr(stated, name), getattr(again, name)) for name in names]
         for what, mine, other in pairs:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
+from assaymark.claims.certification import Rank
 from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
 from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
@@ -51,28 +52,16 @@ class SeasonVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The ranks that an agent can have, and in a word why its total is shown or not."""
-
-    agent: str
-    first: int | None
-    last: int | None
-    shown: bool
-    level: Level
-    why: Said
-
-
-@dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
     """All verdicts in the order in which they are read, and the rows of the table."""
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[Rank[Said], ...]
 
-    def place(self, agent: str) -> Place:
+    def place(self, agent: str) -> Rank[Said]:
         """The row of an agent."""
-        return {one.agent: one for one in self.places}[agent]
+        return {place.agent: place for place in self.places}[agent]
 
 
 SINGLE = "not defined: one judge"
@@ -98,7 +87,7 @@ class Season:
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
         self.totals = {one.labels["agent"]: one for one in measurements if one.name == rule.TOTAL}
-        graded = sorted(name for name, one in self.totals.items() if one.value is not None)
+        graded = sorted(name for name, measurement in self.totals.items() if measurement.value is not None)
         dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
         self.known = rule.index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
@@ -122,7 +111,7 @@ class Season:
 
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those for whom a quantity was looked for and has no value."""
-        empty = {one.labels["agent"] for one in self.known.named(name) if one.value is None}
+        empty = {measurement.labels["agent"] for measurement in self.known.named(name) if measurement.value is None}
         return tuple(sorted(empty.intersection(agents)))
 
     def panel(self, rules: Rules) -> _Panel:
@@ -153,22 +142,22 @@ class Season:
         elif not instruments.failing:
             reasons.append(said("claim.reason.datasheets.kept"))
         else:
-            sheets = sorted(self.known.named("datasheet.gate"), key=lambda one: one.id)
+            sheets = sorted(self.known.named("datasheet.gate"), key=lambda measurement: measurement.id)
             broken = [sheet for sheet in sheets if sheet.value]
             status = "construct-sensitive" if broken else "not tested"
-            for one in broken:
-                limits = "; ".join(map(str, one.detail.get("failed", ())))
-                reasons.append(said("claim.reason.datasheets.failed", judge=one.labels["judge"], limits=limits))
+            for measurement in broken:
+                limits = "; ".join(map(str, measurement.detail.get("failed", ())))
+                reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
             reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
         seeing = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
-        seeing.sort(key=lambda one: one.id)
+        seeing.sort(key=lambda measurement: measurement.id)
         if seeing:
-            judges = tuple(one.labels["judge"] for one in seeing)
+            judges = tuple(measurement.labels["judge"] for measurement in seeing)
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
-        adversarial = Adversarial(status, measurements=tuple(one.id for one in seeing))
+        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in seeing))
         found = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
         self.known.memo[key] = found
         return found
@@ -208,7 +197,7 @@ class Season:
         known, rules, found = self.known, self.rules, list[SeasonVerdict]()
         claims = candidate_claims(_ALL, known, rules, cells=False) if len(known.agents) > 1 else []
         if known.named("human.contrast"):
-            put_to_people((self.judged(one, rules) for one in claims), known)
+            put_to_people((self.judged(claim, rules) for claim in claims), known)
         judges, alike = known.get("panel.families"), self.lacking(rule.OUTCOME, known.agents) == known.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
@@ -249,7 +238,7 @@ class Season:
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical
             flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-            if same := tuple(sorted({one.labels["of"] for one in flat}.intersection(names))):
+            if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
                 findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
         findings += [*bias.clusters_of(claim, evidence, known), *self.flagged_texts(names)]
@@ -327,10 +316,10 @@ class Season:
 
     def returns(self) -> list[SeasonVerdict]:
         """Which agents earned more than the baseline; all others together in one verdict."""
-        gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda one: one.id)
+        gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda measurement: measurement.id)
         if not items:
             return []
-        adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
+        adjusted = holm([1.0 if measurement.value is None else float(measurement.detail["p"]) for measurement in items])
         # The differences that are above 0 at some error rate after Holm over all of them.
         above = {
             one.id: float(p)
@@ -345,7 +334,7 @@ class Season:
             rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
         ) -> SeasonVerdict:
             # Rests on no grade; without a finding it is not supported.
-            ids = tuple(one.id for one in rests)
+            ids = tuple(measurement.id for measurement in rests)
             claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
             evidence = Evidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
@@ -368,12 +357,12 @@ class Season:
             notes += [("hindsight", text) for text in gates.hindsight]
             findings = [_noted(name, text, "qualified") for name, text in notes]
             found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
-        if rest := [one for one in items if one not in cleared]:
+        if rest := [measurement for measurement in items if measurement not in cleared]:
             # That no (other) agent can be said to have earned more.
-            days = max(one.n for one in rest)
+            days = max(measurement.n for measurement in rest)
             reason = said("claim.reason.beats.no_days", days=days)
-            if any(one.value is not None for one in rest):
-                agents = tuple(one.labels["agent"] for one in rest)
+            if any(measurement.value is not None for measurement in rest):
+                agents = tuple(measurement.labels["agent"] for measurement in rest)
                 reason = said("claim.reason.beats.any", days=days, agents=agents)
             found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
         return found
@@ -382,11 +371,11 @@ class Season:
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = Season(measurements, gates, plan_hash)
-    orders, agents, places = season.orders(), season.known.agents, list[Place]()
+    orders, agents, places = season.orders(), season.known.agents, list[Rank[Said]]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]
     pairs = [order.verdict for order in orders if order.kind == "above"]
-    levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
+    levels = {frozenset(verdict.claim.subjects): verdict.publication_level for verdict in pairs}
     claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
     tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
@@ -403,11 +392,11 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
             why = "unknown" if unknown else "tier"
             why = why if any(row.testable for row in inside) else "periods"
         shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
-        places += [Place(agent, *ranks[agent], shown, level, note) for agent in tier]
+        places += [Rank(agent, *ranks[agent], shown, level, note) for agent in tier]
     for agent, total in sorted(season.totals.items()):
         if total.value is None:
             note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
-            places.append(Place(agent, None, None, False, "no-claim", note))
+            places.append(Rank(agent, None, None, False, "no-claim", note))
     return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 
@@ -468,17 +457,17 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
         yield "small-gap", said("claim.condition.small_gap", margin=rules.margin)
 
 
-def _people_said(one: Finding) -> Said:
+def _people_said(finding: Finding) -> Said:
     """What people's grades say of an order, or why they do not test it."""
-    known = one.values
-    if one.state == "not-tested":
+    known = finding.values
+    if finding.state == "not-tested":
         sample: Measurement = known["drawn"]
         refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
         return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
     n, labelled = known["n"], known["labelled"]
-    if one.state == "contradicts":
+    if finding.state == "contradicts":
         return said("claim.reason.people.contradicts", n=n)
-    if one.state == "undecided":
+    if finding.state == "undecided":
         more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
         return said("claim.condition.people.undecided", periods=labelled, more=more)
     gap: Said | str = ""
@@ -494,18 +483,18 @@ def _people_said(one: Finding) -> Said:
     return said("claim.condition.people.confirms", n=n, **values)
 
 
-def _may_be_length(one: Finding) -> bool:
-    return one.field == "length" and any(condition.id == "length" for condition in one.conditions)
+def _may_be_length(finding: Finding) -> bool:
+    return finding.field == "length" and any(condition.id == "length" for condition in finding.conditions)
 
 
-def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
+def _length_said(finding: Finding, fields: Fields, *, sized: bool) -> Said:
     """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
     if not fields.claim.asserts_order:
         return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
-    item: Measurement | None = one.values.get("item")
+    item: Measurement | None = finding.values.get("item")
     if item is None:
         return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
-    lead = said(f"claim.condition.length.{'is' if one.state == 'length' else 'may'}")
+    lead = said(f"claim.condition.length.{'is' if finding.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0 or not sized:
         return said(f"claim.condition.length.{'same' if slope == 0.0 else 'unsized'}", lead=lead)

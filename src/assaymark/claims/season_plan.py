@@ -185,15 +185,15 @@ class Season(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Season:
         for what, names in (
-            ("agents", [one.name for one in self.agents]),
-            ("panel", [one.name for one in self.panel]),
+            ("agents", [agent.name for agent in self.agents]),
+            ("panel", [judge.name for judge in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
             if twice := repeated(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
-        if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
+        if odd := [agent.name for agent in self.agents if "/" in agent.name or agent.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
-        if "panel" in [one.name for one in self.agents]:
+        if "panel" in [agent.name for agent in self.agents]:
             raise ValueError("agents: panel is what the judges are called together; choose another name")
         one, other = self.judging.alpha, self.inference.alpha
         if one != other:
@@ -250,7 +250,7 @@ class Season(Frozen):
     @property
     def model_judges(self) -> tuple[JudgeSpec, ...]:
         """The judges of the panel that are models."""
-        return tuple(one for one in self.panel if not one.human)
+        return tuple(judge for judge in self.panel if not judge.human)
 
     @property
     def recorded(self) -> bool:

@@ -203,7 +203,7 @@ class Names:
         found += [(_spelled(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
-        lead = "|".join(rf"(?<=\b{one})" for one in leads)
+        lead = "|".join(rf"(?<=\b{lead})" for lead in leads)
         for word, score in words:
             if [one for one, _ in words].count(word) == 1:
                 found.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", score))
@@ -576,7 +576,7 @@ class _Reader:
 
     def _by_scores(self) -> None:
         """ "A scores 4.1, B 3.9" compares, too."""
-        found = [(float(one["n"]), self.groups[one[1]]) for one in _OWN_SCORE.finditer(self.text)]
+        found = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
         if len({agents for _, agents in found}) > 1 and _SCORELIKE.search(self.text):
             for (high, one), (low, other) in pairwise(sorted(found, reverse=True)):
                 if high > low:

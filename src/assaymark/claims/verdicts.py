@@ -35,7 +35,7 @@ from assaymark.claims.messages import (
     said,
     signed,
 )
-from assaymark.claims.orders import GAP, Evidence, Standing, contrasts_of, orders_of
+from assaymark.claims.orders import GAP, Evidence, PairResult, contrasts_of, orders_of
 from assaymark.errors import NotMeasurableError
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.protocol import AGREEMENT, Claims, Study
@@ -151,7 +151,7 @@ class Order(Kind):
         return self.standing(claim, pairs, tuple(dict.fromkeys(found)), known, rules)
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], known: Index, rules: Rules
     ) -> Evidence:
         """The evidence of a claim whose differences were tested."""
         raise NotImplementedError
@@ -247,14 +247,14 @@ class First(Order):
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], known: Index, rules: Rules
     ) -> Evidence:
         agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(known, rules)
         leaders = orders.leaders.items()
         published = frozenset(which for (scale, which), one in leaders if (scale, one) == (dimension, agent))
         each = [
-            (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
-            for one in pairs
+            (pair.row.p.get(rules.test, 1.0), pair.gated, pair.headline) if pair.row.high == agent else (1.0, 1.0, 1.0)
+            for pair in pairs
         ]
         p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
         tested = [pair for pair in pairs if pair.row.testable]
@@ -265,7 +265,7 @@ class First(Order):
         elif len(tested) < len(pairs):
             # An agent with pairs that cannot be tested is not first, whatever the others say.
             status, published = "not tested", frozenset()
-            others = sorted(one.other(agent) for one in pairs if one not in tested)
+            others = sorted(pair.other(agent) for pair in pairs if pair not in tested)
             reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
             if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
                 with_each = counted(len(tested), "agent")
@@ -317,7 +317,7 @@ class Above(Order):
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], known: Index, rules: Rules
     ) -> Evidence:
         (pair,), dimension = pairs, claim.dimension
         row, published, item = pair.row, pair.published, known.contrast(dimension, pair.row.high, pair.row.low)
@@ -370,7 +370,7 @@ class Within(Order):
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], known: Index, rules: Rules
     ) -> Evidence:
         (pair,) = pairs
         item = known.contrast(claim.dimension, pair.row.high, pair.row.low)
@@ -577,13 +577,13 @@ def ask_people(study: Study, known: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
     if known.named("human.contrast") and PUT not in known.memo:
         claims = candidate_claims(study.claims, known, rules, cells=False)
-        put_to_people((kind(one).fields(one, known, rules) for one in claims if one.asserts_order), known)
+        put_to_people((kind(claim).fields(claim, known, rules) for claim in claims if claim.asserts_order), known)
 
 
 # What several kinds say
 
 
-def _untested(pair: Standing, item: Measurement, known: Index) -> tuple[StabilityStatus, str]:
+def _untested(pair: PairResult, item: Measurement, known: Index) -> tuple[StabilityStatus, str]:
     """Why nothing can be said of a pair, with its status; no reason where something can."""
     if not known.families:
         return "judge-dependent", ONE_FAMILY
@@ -592,7 +592,7 @@ def _untested(pair: Standing, item: Measurement, known: Index) -> tuple[Stabilit
     return "tie-class", ""
 
 
-def _further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
+def _further_apart(pair: PairResult, dimension: str, known: Index, rules: Rules) -> list[str]:
     """The judge families without which two agents are not within the margin of each other."""
     drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
     return [
@@ -602,7 +602,7 @@ def _further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -
     ]
 
 
-def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
+def _survival(dimension: str, pair: PairResult, known: Index) -> tuple[StabilityStatus, str]:
     """What leaving out each family does to a published order, in words that follow "is significant"."""
     found, families = pair.stability, listing(list(pair.stability.families))
     if found.state == "stable":
@@ -649,7 +649,7 @@ def count_said(n: int) -> Said | int:
     return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
-def _untested_said(pair: Standing, item: Measurement, known: Index) -> Said:
+def _untested_said(pair: PairResult, item: Measurement, known: Index) -> Said:
     """Why nothing can be said of a pair: one judge family, or too few periods."""
     if not known.families:
         return said("claim.reason.one_family")
@@ -660,7 +660,7 @@ def _untested_said(pair: Standing, item: Measurement, known: Index) -> Said:
     return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
 
 
-def _dropped_said(pair: Standing) -> Said:
+def _dropped_said(pair: PairResult) -> Said:
     """What leaving out a judge family takes away."""
     families = pair.stability.families
     return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

@@ -328,22 +328,22 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         again = recomputation.again(items)
         for agent in claim.subjects:
             # The lowest and the highest judge of the agents that a claim is about, from their composites.
-            mine = [one for one in again if one.labels.get("agent") == agent]
+            mine = [measurement for measurement in again if measurement.labels.get("agent") == agent]
             points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
-            total = next((one for one in mine if one.name == rule.TOTAL), None)
+            total = next((measurement for measurement in mine if measurement.name == rule.TOTAL), None)
             if points and total is not None and total.value is not None:
                 found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
                 found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
                 found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
         found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
         decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
-        same = [one for one in decided if one.verdict.claim.id == claim.id]
+        same = [verdict for verdict in decided if verdict.verdict.claim.id == claim.id]
         if not same:
             found.compare("the claim", claim.id, None)
-        for one in same:
-            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
-            found.compare("kind of the claim", stated.kind, one.kind)
-            found.compare_verdicts(stated.verdict, one.verdict)
+        for verdict in same:
+            found.compare("scope in the tuple", stated.claim_scope, verdict.verdict.claim.scope)
+            found.compare("kind of the claim", stated.kind, verdict.kind)
+            found.compare_verdicts(stated.verdict, verdict.verdict)
         return found
     except InputError:
         raise
@@ -378,7 +378,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
     problems = [*found.wrong(certificate["rules"])]
-    named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
+    named = not any(problem.where.startswith(("claim.", "study.")) for problem in problems)
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):

@@ -202,12 +202,12 @@ def proofread(
         found = [workflow.proofread_text(document, decided) for document in documents]
         changes: list[str] = []
         if fix:
-            fixed = [workflow.fix_text(one, decided) for one in found]
-            found, changes = [one for one, _ in fixed], [line for _, lines in fixed for line in lines]
-    failing = any(one.fails for text in found for one in text.found)
+            fixed = [workflow.fix_text(document, decided) for document in found]
+            found, changes = [document for document, _ in fixed], [line for _, lines in fixed for line in lines]
+    failing = any(placed.fails for text in found for placed in text.found)
     if json or format == "json":
         opts.say_json({
-            "run": str(run), "findings": [one.view for text in found for one in text.found], "failing": failing,
+            "run": str(run), "findings": [placed.view for text in found for placed in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
@@ -310,9 +310,9 @@ def examine(environment: Mapping[str, str]) -> list[Finding]:
     for provider in (RESPONSES, ANTHROPIC, GOOGLE):
         for name in provider.key_envs:
             key(name, f"models {provider.name}/...")
-    for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
+    for extra in dict.fromkeys(source.extra for source in SOURCES.values()):
         package(_CLIENTS[extra], f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull")
-    for name in dict.fromkeys(filter(None, (one.key_variable for one in SOURCES.values()))):
+    for name in dict.fromkeys(filter(None, (source.key_variable for source in SOURCES.values()))):
         asking = ", ".join(source for source, one in SOURCES.items() if one.key_variable == name)
         key(name, f"assaymark data pull: {asking}")
     return findings
@@ -331,8 +331,8 @@ def doctor(ctx: typer.Context, json: AsJson = False) -> None:
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
         f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(sorted(opts.models()))}",
     ]  # fmt: skip
-    marks = ["yes" if one.present else ("NO " if one.needed else "no ") for one in findings]
-    lines = [f"{mark}  {one.what:<20} {one.detail}" for mark, one in zip(marks, findings, strict=True)]
+    marks = ["yes" if finding.present else ("NO " if finding.needed else "no ") for finding in findings]
+    lines = [f"{mark}  {finding.what:<20} {finding.detail}" for mark, finding in zip(marks, findings, strict=True)]
     opts.say(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
     if missing:
         raise AssayError("a package that assaymark needs is missing")

@@ -285,9 +285,9 @@ def claim(
         return
     verify = [*verify, *(runs or ())]
     found = {path: workflow.verify_certificate(path) for path in verify}
-    lines = [line for path, one in found.items() for line in workflow.verification_lines(one, path)]
-    say(ctx, {str(path): one for path, one in found.items()}, lines)
-    if wrong := sum(not one.ok for one in found.values()):
+    lines = [line for path, verification in found.items() for line in workflow.verification_lines(verification, path)]
+    say(ctx, {str(path): verification for path, verification in found.items()}, lines)
+    if wrong := sum(not verification.ok for verification in found.values()):
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
 
@@ -411,7 +411,7 @@ def export(
     folder = RunFolder(run)
     with working(opts.WHOLE):
         logs = workflow.export_inspect(folder, out) if out is not None else []
-        tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
+        tables = [str(path) for path in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 

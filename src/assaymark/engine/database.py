@@ -464,35 +464,35 @@ class Metadata:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def read(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         """The note of this name; None if there is none."""
         with self._store.reading() as connection:
             return get_note(connection, name)
 
-    def leave(self, name: str, text: str) -> str:
-        """Leave a note unless there is one of this name; the one that is there."""
+    def setdefault(self, name: str, text: str) -> str:
+        """Set a note unless there is one of this name; the one that is there."""
         row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
         with self._store.writing() as connection:
             connection.execute(self._store.insert_new(meta), row)
             value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
         return _opened_note(name, value)
 
-    def replace(self, name: str, text: str) -> None:
-        """Leave a note in place of the one that may be there."""
-        if self.read(name) == text:
+    def set(self, name: str, text: str) -> None:
+        """Set a note, in place of the one that may be there."""
+        if self.get(name) == text:
             return
         with self._store.writing() as connection:
             put_note(connection, self._store, name, text)
 
 
 def get_note(connection: sa.Connection, name: str) -> str | None:
-    """The note of this name, as `Notes.read` gives it."""
+    """The note of this name, as `Metadata.get` gives it."""
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
     return None if value is None else _opened_note(name, value)
 
 
 def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
-    """Leave a note in place of the one that may be there, in a transaction that is under way."""
+    """Set a note in place of the one that may be there, in a transaction that is under way."""
     row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
     if not execute_many(connection, store.insert_new(meta), [row]):
         connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))

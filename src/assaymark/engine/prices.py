@@ -372,16 +372,16 @@ class SpendLimit:
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
         answered = ledger.answered(since=self._until - _MARGIN_S)
-        found = [one for one in answered if (one.key, one.number) not in self._paid]
-        in_batches = ledger.batches.answered_in_batches([one.key for one in found])
+        found = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
+        in_batches = ledger.batches.answered_in_batches([answer.key for answer in found])
         paid: dict[Place, float] = {}
         unpriced: dict[Place, str] = {}
-        for one in found:
-            cost = self._cost(one.model, one.reply, one.key in in_batches)
+        for answer in found:
+            cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
-                unpriced[one.key, one.number] = one.key
+                unpriced[answer.key, answer.number] = answer.key
             else:
-                paid[one.key, one.number] = cost
+                paid[answer.key, answer.number] = cost
         perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
         # the bounds of these calls, unless they are known; of a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
@@ -391,13 +391,13 @@ class SpendLimit:
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
-        until = max([self._until, *(one.finished_at for one in found)])
+        until = max([self._until, *(answer.finished_at for answer in found)])
         # what the newest of these replies took of their bounds, some of each model
         wanted: dict[str, Reply] = {}
-        for one in sorted(found, key=lambda one: -one.finished_at) if self._share is not None else ():
-            self._read[one.model] += 1
-            if self._read[one.model] <= _READ_TO_LEARN and one.reply.finish != "refusal":
-                wanted[one.key] = one.reply
+        for answer in sorted(found, key=lambda answer: -answer.finished_at) if self._share is not None else ():
+            self._read[answer.model] += 1
+            if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
+                wanted[answer.key] = answer.reply
         shares = [
             (_manner(call), share) for call in (ledger.load(list(wanted), {}) if wanted else ())
             if self._share is not None and (share := self._share(call, wanted[call.key])) is not None

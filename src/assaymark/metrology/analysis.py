@@ -87,7 +87,7 @@ def analyse(
     note("contrasts")
     found += _comparisons(panel, comparisons, levels, rng)
     if people is not None:
-        rules, contrasts = study.inference, [one for one in found if one.name == "contrast"]
+        rules, contrasts = study.inference, [measurement for measurement in found if measurement.name == "contrast"]
         found += people_measurements(
             comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
             study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,

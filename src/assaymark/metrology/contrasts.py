@@ -247,9 +247,9 @@ def flip_tests(
     least = np.abs(sum_of_all) - _ZERO
     pieces = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
     for block in blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * g))):
-        for one in pieces:
-            far = np.abs(sum_of_all[one] - 2 * (block @ columns[:, one])) >= least[one]
-            hits[one] += np.count_nonzero(far, axis=0)
+        for piece in pieces:
+            far = np.abs(sum_of_all[piece] - 2 * (block @ columns[:, piece])) >= least[piece]
+            hits[piece] += np.count_nonzero(far, axis=0)
     # Of two opposite patterns only one is enumerated: turning every sign changes no distance from 0.
     total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
 
@@ -595,7 +595,7 @@ def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
     """Test every pair over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
     scores = scores_of("serial_contrasts", "table", table, 2)
     found = serial_tests(pair_differences(scores), scores)
-    columns = [[None if x != x else x for x in getattr(found, one.name).tolist()] for one in fields(EffectiveT)]
+    columns = [[None if x != x else x for x in getattr(found, field.name).tolist()] for field in fields(EffectiveT)]
     return {
         pair: SerialContrast("cannot be tested" if block is None else "tested", gap, None if block is None else
                              1 if block == 1 else 2, rho, int(clusters), *rest)
@@ -620,8 +620,8 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
     for p, rows in enumerate(patterns.T):
         columns = np.flatnonzero(tested)[pattern.ravel() == p]
         result = effective_t(differences[np.ix_(rows, columns)], table)
-        for one in fields(EffectiveT):
-            getattr(found, one.name)[columns] = getattr(result, one.name)
+        for field in fields(EffectiveT):
+            getattr(found, field.name)[columns] = getattr(result, field.name)
     return found
 
 

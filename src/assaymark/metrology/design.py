@@ -102,9 +102,9 @@ def variance_components(table: ScoreTable) -> Components:
         spread = table.n - float(np.square(sizes).sum()) / table.n
         noise = _grubbs(within / freedom, len(judges))
         for j, judge, k, name in every:
-            one = _component(float(noise[j, k]), freedom)
-            halved = replace(one, state="two judges: half of their disagreement each")
-            by_judge["disagreement", judge, name] = one if len(judges) > 2 else halved
+            component = _component(float(noise[j, k]), freedom)
+            halved = replace(component, state="two judges: half of their disagreement each")
+            by_judge["disagreement", judge, name] = component if len(judges) > 2 else halved
         for k in range(len(names)):
             mean = float(noise[:, k].mean())
             liking = Component(None, None, 0, _ALONE)
@@ -116,10 +116,10 @@ def variance_components(table: ScoreTable) -> Components:
             parts.append({"judge": own, "judge x agent": liking, "disagreement": disagreement})
     for judge in judges:
         # The table does not keep the dimensions of single trials.
-        rows, one = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
+        rows, component = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
         if rows.shape[1] > 1 and rows.shape[0]:
-            one = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
-        by_judge["trial", judge, AGGREGATE] = one
+            component = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
+        by_judge["trial", judge, AGGREGATE] = component
     of_agents, pairs = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
     found = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
     return Components(found, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)

@@ -290,10 +290,10 @@ def length_rule(
         if gaps.size == 1 and abs(float(gaps[0])) < EQUAL_LENGTH + TOLERANCE:
             return "clear"
         slopes = [slope] if isinstance(slope, Mapping | Estimate) else list(slope)
-        if all(abs(field_of(one, "estimate") or 0.0) <= TOLERANCE for one in slopes):
+        if all(abs(field_of(estimate, "estimate") or 0.0) <= TOLERANCE for estimate in slopes):
             return "may be length"  # each agent always writes the same length, so that nothing was adjusted
         left, p_up = field_of(adjusted, "estimate"), field_of(adjusted, "p_up")
-        explained = min(field_of(one, "p") for one in slopes) * len(slopes) <= alpha
+        explained = min(field_of(estimate, "p") for estimate in slopes) * len(slopes) <= alpha
         if left is None:
             return "may be length"
     if left > 0 and p_up <= alpha / 2 + TOLERANCE:

@@ -58,17 +58,17 @@ def order_measurements(
             result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
             rows = [*zip((found.judges[j] for j in result.judges), result.by_judge or (), result.p_holm or (),
                          strict=False), ("common", result.common, None)]  # fmt: skip
-            for judge, one, p in rows:
-                if one is not None:
-                    yield tests.number("judge.own_family", {"dimension": name, "judge": judge}, one, clusters,
+            for judge, estimate, p in rows:
+                if estimate is not None:
+                    yield tests.number("judge.own_family", {"dimension": name, "judge": judge}, estimate, clusters,
                                        "judge + agent + own family fit in each cluster, t over clusters",
-                                       detail={"p": one.p, "p_holm": p})  # fmt: skip
+                                       detail={"p": estimate.p, "p_holm": p})  # fmt: skip
         if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
             slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level,
                                          found.consecutive)  # fmt: skip
-            for judge, one in zip(found.judges, slopes, strict=True):
+            for judge, estimate in zip(found.judges, slopes, strict=True):
                 yield tests.number(
-                    "judge.length", {"dimension": found.names[0], "judge": judge}, one, clusters,
+                    "judge.length", {"dimension": found.names[0], "judge": judge}, estimate, clusters,
                     "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
                 )  # fmt: skip
         yield from _distinct(tests)
@@ -234,18 +234,18 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
 
 
 def _length(
-    tests: OrderTests, labels: dict[str, str], s: int, turn: float, one: RecusalTest, adjusted: length.LengthAdjusted
+    tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: RecusalTest, adjusted: length.LengthAdjusted
 ) -> Measurement:
     """The difference at equal length, and how a longer text may explain it."""
-    plan, turned = tests.plan, None if one.difference is None else turn * one.difference
-    p_up = one.p / 2 if (turned or 0.0) > 0 else 1 - one.p / 2
-    contrast = Estimate(turned, one.se, one.df, None, None, one.p, p_up, one.state)
+    plan, turned = tests.plan, None if test.difference is None else turn * test.difference
+    p_up = test.p / 2 if (turned or 0.0) > 0 else 1 - test.p / 2
+    contrast = Estimate(turned, test.se, test.df, None, None, test.p, p_up, test.state)
     raw, word = adjusted.raw, "may be length"
     # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
     if raw.estimate is not None and raw.estimate >= 0:
         word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, None, plan.inference.alpha)
     slope, covariates = adjusted.slopes[0], plan.claims.covariates
-    value, detail = _without_interest(tests, one, s, turn)
+    value, detail = _without_interest(tests, test, s, turn)
     detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
                "slope_p": slope.p, "raw": raw.estimate, "overlap": adjusted.overlap}  # fmt: skip
     if len(adjusted.slopes) > 1:
@@ -253,7 +253,7 @@ def _length(
         detail["gaps"] = [float(gap) for gap in adjusted.gap]
     named = " and ".join(_COVARIATES[name] for name in covariates)
     method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
-    return tests.number("length.contrast", labels, value, (one.clusters, "clusters"), method,
+    return tests.number("length.contrast", labels, value, (test.clusters, "clusters"), method,
                         "undefined: the two cannot be compared at equal length", detail)  # fmt: skip
 
 

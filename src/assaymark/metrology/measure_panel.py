@@ -54,14 +54,14 @@ class AgentBehaviour:
 def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -> Iterator[Measurement]:
     """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
     by_agent: dict[str, list[AgentBehaviour]] = {}
-    for one in asked:
-        by_agent.setdefault(one.agent, []).append(one)
+    for behaviour in asked:
+        by_agent.setdefault(behaviour.agent, []).append(behaviour)
     for agent in sorted(by_agent):
-        own = sorted(by_agent[agent], key=lambda one: one.cluster)
-        usable = [one for one in own if one.usable]
-        make = partial(Measurement, inputs=content_id(sorted(content_id(one) for one in own)))
-        flags = Counter(flag for one in own for flag in one.flags)
-        held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
+        own = sorted(by_agent[agent], key=lambda behaviour: behaviour.cluster)
+        usable = [behaviour for behaviour in own if behaviour.usable]
+        make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in own)))
+        flags = Counter(flag for behaviour in own for flag in behaviour.flags)
+        held = [(behaviour.cluster, behaviour.checks) for behaviour in usable if behaviour.checks is not None]
         broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
         yield _share(make, "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level,
                      "answers in the form asked for over all questions",
@@ -76,7 +76,7 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
             ("output_tokens", "tokens", "not counted: no usable decision has a token count of its provider"),
             ("text_tokens", "words", "undefined: no usable decision"),
         ):
-            values = [getattr(one, name.removeprefix("text_")) for one in usable]
+            values = [getattr(behaviour, name.removeprefix("text_")) for behaviour in usable]
             known = [float(value) for value in values if value is not None]
             lower, middle, upper = np.quantile(known, (0.25, 0.5, 0.75)).tolist() if known else (None, None, None)
             detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}

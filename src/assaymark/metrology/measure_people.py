@@ -610,9 +610,9 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     )  # fmt: skip
 
 
-def _stated(one: Estimate) -> dict[str, JSON]:
+def _stated(estimate: Estimate) -> dict[str, JSON]:
     """An estimate with its interval, for a detail."""
-    return {name: value for name, value in asdict(one).items() if name in ("estimate", "low", "high", "state")}
+    return {name: value for name, value in asdict(estimate).items() if name in ("estimate", "low", "high", "state")}
 
 
 def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:

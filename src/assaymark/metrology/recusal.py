@@ -129,7 +129,7 @@ def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: b
     if not each:
         return OwnFamily(which, shared, None, None, _DEPENDENT)
     by_judge = tuple(map(mean, np.array(each).T))
-    return OwnFamily(which, shared, by_judge, tuple(holm([one.p for one in by_judge]).tolist()), "ok")
+    return OwnFamily(which, shared, by_judge, tuple(holm([estimate.p for estimate in by_judge]).tolist()), "ok")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,8 +397,8 @@ def self_preference(
                 rests = np.array([rest for rest in without if rest[1] and rest[3]])
                 if len(rests) > 1:
                     gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-                    one = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
-                    half = None if one.low is None or one.high is None else (one.high - one.low) / 2
+                    estimate = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
+                    half = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low) / 2
                     state = "no spread" if half is None else "ok"
             elif ours.size > 1:
                 # One agent on the other side has no spread; Student's interval takes it to be the family's.

@@ -392,16 +392,16 @@ def discriminant(
     own = np.diagonal(between, axis1=1, axis2=2)
     row, total, others = between.sum(axis=2), between.sum(axis=(1, 2)), dimensions - 1
     rest, cross = (total[:, None] - 2 * row + own) / others**2, (row - own) / others
-    known = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
-    middle = np.sqrt(np.where(known, own * rest, 1.0))
+    defined = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
+    middle = np.sqrt(np.where(defined, own * rest, 1.0))
     phi, margin = cross / middle, distinct * middle - cross
-    tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if known[d] else 1.0 for d in range(dimensions)]
+    tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if defined[d] else 1.0 for d in range(dimensions)]
     found = []
     for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
         one = undefined("undefined: judges share nothing on it, or on the other dimensions")
-        if known[d]:
+        if defined[d]:
             one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
-        passed = bool(known[d]) and p_holm <= alpha + 1e-9
+        passed = bool(defined[d]) and p_holm <= alpha + 1e-9
         found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
     return Discriminant("ok", tuple(found))
 

@@ -109,7 +109,7 @@ class ScoreTable:
         lengths = None
         if own.lengths is not None and rest.lengths is not None:
             lengths = np.concatenate([own.lengths, rest.lengths])
-        own_, rest_ = ((one.values, one.agent, one.cycle, one.cluster) for one in (own, rest))
+        own_, rest_ = ((part.values, part.agent, part.cycle, part.cluster) for part in (own, rest))
         values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
         return Grades(values, agent, cycle, cluster, (*own.trajectories, *rest.trajectories), lengths)
 
@@ -151,12 +151,12 @@ def score_table(
 ) -> ScoreTable:  # fmt: skip
     """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
-    known = {decision.record_id: decision for decision in records}
+    by_id = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
     ids = Counter(decision.record_id for decision in records)
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
     problems = [
-        *_judgment_problems(calls, known, scale),
+        *_judgment_problems(calls, by_id, scale),
         *(twice + _several([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
     ]
     if not calls:
@@ -173,7 +173,7 @@ def score_table(
         if call.status == "ok":
             trials[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
     trials = dict(trials)
-    first = {key: decision for key, decision in sorted(known.items()) if decision.replicate == 1}
+    first = {key: decision for key, decision in sorted(by_id.items()) if decision.replicate == 1}
     scored = {key: sum((key, judge) in trials for judge in order) for key in first}
     complete = [key for key in first if scored[key] == len(order)]
     keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
@@ -188,7 +188,7 @@ def score_table(
         np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
             len(keys), len(order), len(dimensions)
         )
-        for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
+        for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls were sorted by trial
     )
     # What became of each judge's calls, and its aggregate in every trial [m, T], where all of its trials were usable.
     aggregates, counted = dict[str, Floats](), dict[str, Calls]()
@@ -198,8 +198,8 @@ def score_table(
         reasons = Counter(call.reason or "no reason recorded" for call in own if call.status != "ok")
         counted[judge] = Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
         numbers = sorted({call.trial for call in own})
-        whole = [found for key in first if len(found := trials.get((key, judge), {})) == len(numbers)]
-        values = [[float(found[t] @ share) for t in numbers] for found in whole]
+        whole = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
+        values = [[float(graded[t] @ share) for t in numbers] for graded in whole]
         aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
@@ -212,7 +212,7 @@ def score_table(
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
     return assembled(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
-        any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
+        any(len(graded) > 1 for graded in trials.values()), _repeats(by_id.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64), trials=aggregates,
         calls=counted, left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
@@ -227,8 +227,8 @@ def assembled(
 ) -> ScoreTable:  # fmt: skip
     """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
     (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
-    known = None if lengths is None else lengths[n:]
-    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
+    counts = None if lengths is None else lengths[n:]
+    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], counts,
                   mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
     return ScoreTable(
         trajectories[:n], agents, agent[:n], cycles, cycle[:n], clusters, cluster[:n], formats, format_[:n], *panel,
@@ -273,15 +273,15 @@ def _repeats(
     """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once, by agent."""
     groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
     for decision in sorted(decisions, key=lambda d: d.record_id):
-        found = [trials.get((decision.record_id, judge)) for judge in judges]
-        if found and all(found):
-            scores = np.array([(_mean_trial(one), next(iter(one.values()))) for one in found if one]) @ weights
+        graded = [trials.get((decision.record_id, judge)) for judge in judges]
+        if graded and all(graded):
+            scores = np.array([(_mean_trial(trial), next(iter(trial.values()))) for trial in graded if trial]) @ weights
             groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
     by_agent: dict[str, list[Floats]] = defaultdict(list)
     for (agent, _), scores_of in sorted(groups.items()):
         if len(scores_of) > 1:
             by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
-    return {agent: tuple(found) for agent, found in by_agent.items()}
+    return {agent: tuple(pairs) for agent, pairs in by_agent.items()}
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
@@ -305,15 +305,15 @@ def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None
     return np.asarray(given / given.sum())
 
 
-def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision], scale: Scale) -> list[Problem]:
+def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decision], scale: Scale) -> list[Problem]:
     """Everything that would make the table ambiguous."""
     problems = [
-        Problem(name, f"must be the same in all judgments (got {', '.join(found)})")
-        for name, found in (
+        Problem(name, f"must be the same in all judgments (got {', '.join(names)})")
+        for name, names in (
             ("rubric", sorted({call.rubric for call in calls})),
             ("dimensions", sorted({"+".join(sorted(call.scores)) for call in calls if call.status == "ok"})),
         )
-        if len(found) > 1
+        if len(names) > 1
     ]
     problems += _several([(call.judge, call.family) for call in calls], "one judge has one family")
     places = {id(call): f"{call.trajectory}, {call.judge}, trial {call.trial}" for call in calls}
@@ -321,21 +321,21 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision],
         if times > 1:
             problems.append(Problem(place, f"one result for each trial (got {times})"))
     for call in calls:
-        if call.trajectory not in known:
+        if call.trajectory not in decisions:
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
         bad = {k: v for k, v in call.scores.items() if not scale[0] <= v <= scale[1]}
         if call.status == "ok" and (bad or not call.scores):
-            said = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
-            problems.append(Problem(places[id(call)], said))
+            problem = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
+            problems.append(Problem(places[id(call)], problem))
     return problems
 
 
 def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
     """Every name that goes with several others."""
-    found: dict[str, set[str]] = defaultdict(set)
+    by_name: dict[str, set[str]] = defaultdict(set)
     for name, other in pairs:
-        found[name].add(other)
-    several = {name: ", ".join(sorted(others)) for name, others in sorted(found.items()) if len(others) > 1}
+        by_name[name].add(other)
+    several = {name: ", ".join(sorted(others)) for name, others in sorted(by_name.items()) if len(others) > 1}
     return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
 
 

@@ -35,7 +35,7 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     schema = pq.read_schema(source)
-    kept = [name for name in schema.names if name in KNOWN or name in dimensions]
+    names = [name for name in schema.names if name in KNOWN or name in dimensions]
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
         rows = db.read_parquet(str(source))
         db.register("rows", rows)
@@ -55,11 +55,11 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
             parted, far = counted or (0, 0)
             if far:
-                said = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
-                raise InputError("scores", [Problem("", said)])
+                problem = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
+                raise InputError("scores", [Problem("", problem)])
             if parted:
                 raise NotStreamableError(f"{parted:,} rows have scores that are not whole", sortable=False)
-        ids = [name for name in ("cycle", "trajectory") if name in kept]
+        ids = [name for name in ("cycle", "trajectory") if name in names]
         if len(ids) == 2:
             several = db.execute(
                 "select trajectory, count(distinct cycle) from rows group by trajectory "
@@ -82,9 +82,9 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
         columns = ", ".join(
             f'"{name}_ids".id as {_q(name)}' if name in numbered
             else f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}" if name in dimensions else f"rows.{_q(name)}"
-            for name in kept
+            for name in names
         )  # fmt: skip
-        order = ", ".join(str(kept.index(name) + 1) for name in [*ids, "judge"])
+        order = ", ".join(str(names.index(name) + 1) for name in [*ids, "judge"])
         text = "'" + str(target).replace("'", "''") + "'"
         db.execute(
             f"copy (select {columns} from rows {joins} order by {order}) "
@@ -229,10 +229,10 @@ def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str
     """The dimension columns, sorted; or everything that is wrong with the header."""
     if "judge" in schema.names and "family" not in schema.names:
         raise NotStreamableError("there is no column family", sortable=False)
-    found, problems = named_dimensions(schema, wanted, numeric_columns(schema))
+    dimensions, problems = named_dimensions(schema, wanted, numeric_columns(schema))
     if problems:
         raise InputError("scores", problems)
-    return found
+    return dimensions
 
 
 def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
@@ -260,8 +260,8 @@ def _layout(
     judges: Mapping[str, str], dimensions: tuple[str, ...], weights: tuple[int, ...], paired: bool, scale: Scale
 ) -> TableSpec:
     if not RubricChoice(scale=scale).categories:
-        said = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
-        raise NotStreamableError(said, sortable=False)
+        problem = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
+        raise NotStreamableError(problem, sortable=False)
     names = tuple(sorted(judges))
     return TableSpec(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
@@ -411,8 +411,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
             sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         file = pq.ParquetFile(path)
         name, columns = "cycle" if sums.layout.paired else "trajectory", tuple(sorted(file.schema_arrow.names))
-        held = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
-        parts = (file.read_row_group(k, columns=[name], use_threads=False).column(0) for k in held)
+        groups = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
+        parts = (file.read_row_group(k, columns=[name], use_threads=False).column(0) for k in groups)
         if pa.types.is_integer(file.schema_arrow.field(name).type):
             ids = np.unique(np.concatenate([np.unique(part.to_numpy().astype(np.int64)) for part in parts]))
             return to_bytes(Partition(sums, columns, runs_of(ids), ()))
@@ -461,14 +461,14 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     (first, one), *others = partitions.items()
     problems, kinds = list[Problem](), ("whole numbers", "text")
     for name, other in others:
-        judges, theirs = (
+        judges, other_judges = (
             [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
             for part in (one.sums, other.sums)
         )
-        for what, ours, given in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
+        for what, ours, given in (("columns", one.columns, other.columns), ("judges", judges, other_judges)):
             if ours != given:
                 sides = (("not here", sorted(set(ours) - set(given))), ("only here", sorted(set(given) - set(ours))))
-                unlike = "; ".join(f"{side}: {', '.join(found)}" for side, found in sides if found)
+                unlike = "; ".join(f"{side}: {', '.join(names)}" for side, names in sides if names)
                 problems.append(Problem(name, f"other {what} than in {first} ({unlike})"))
         if one.key == other.key and one.kind != other.kind:
             here, there = kinds[bool(other.names)], kinds[bool(one.names)]

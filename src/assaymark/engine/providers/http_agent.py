@@ -555,13 +555,13 @@ def _text(result: object) -> str | AgentFailure:
         actions, texts = raw["actions"], raw.get("rationales")
         if isinstance(actions, list) and parts_of(raw, "actions") == actions:
             found["orders"] = [
-                {"instrument": one.get("instrument"), "side": one.get("kind")}
-                | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
-                for one in actions
-                if one.get("kind") not in _NOT_TRADED
+                {"instrument": action.get("instrument"), "side": action.get("kind")}
+                | ({} if action.get("quantity") is None else {"quantity": action["quantity"]})
+                for action in actions
+                if action.get("kind") not in _NOT_TRADED
             ]
         if isinstance(texts, list) and parts_of(raw, "rationales") == texts:
-            judged = [str(one.get("text", "")) for one in texts if one.get("kind", "summary") in JUDGED_KINDS]
+            judged = [str(text.get("text", "")) for text in texts if text.get("kind", "summary") in JUDGED_KINDS]
             found["rationale"] = "\n\n".join(judged)
         said = part_of(raw, "agent")
         optional = {"confidence": raw.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}

@@ -210,7 +210,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
     for step in steps:
         yield from _step(table, recorder, prompt, step)
-    few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{one:g}' for one in steps)} only"
+    few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{step:g}' for step in steps)} only"
     state = None
     if not steps:
         state = f"not measured: the quality ladder was not run under {prompt}"

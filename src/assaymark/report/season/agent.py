@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.messages import said
-from assaymark.claims.season_claims import Place
+from assaymark.claims.messages import Said, said
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
@@ -157,7 +157,7 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
     return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), made[0])), made[1]
 
 
-def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
+def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     """The points of each judge and their band, and the total; of an agent that shares its tier the judges' range."""
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)

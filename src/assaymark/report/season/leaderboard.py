@@ -9,8 +9,9 @@ import numpy as np
 import svg
 from markupsafe import Markup
 
+from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.season_claims import Place
+from assaymark.claims.messages import Said
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -184,7 +185,7 @@ def board_section(book: SeasonIndex) -> b.Section:
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(book: SeasonIndex) -> list[Place]:
+def board_places(book: SeasonIndex) -> list[Rank[Said]]:
     """The rows by tier; inside a tier, and without a total, by name and nothing else."""
     decided = book.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
@@ -194,14 +195,14 @@ def board_places(book: SeasonIndex) -> list[Place]:
     )
 
 
-def ranks_words(place: Place, words: Words) -> str:
+def ranks_words(place: Rank[Said], words: Words) -> str:
     """The ranks that an agent can have; empty without a total."""
     if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
-def total_words(book: SeasonIndex, place: Place) -> str:
+def total_words(book: SeasonIndex, place: Rank[Said]) -> str:
     """A total, the range of its judges where the agent shares its tier, or nothing where it was not graded."""
     row = book.rows.get(place.agent)
     if row is None or row.total is None:
@@ -278,7 +279,7 @@ def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
     return tuple(book.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
+def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
     """The judged columns of an agent as (head, value), or in words why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
