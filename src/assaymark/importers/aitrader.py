@@ -177,7 +177,7 @@ class Prices:
                 for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
-                report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
+                records.Fact(f"{name}:{symbol}", symbol, name, price, "price", at, at, self.track.prices)
                 for name, at, symbol, price in seen
             )
         return self._facts[step]
@@ -498,7 +498,7 @@ def import_aitrader(
                 portfolio=records.Portfolio(step.track.currency, before.cash, nav=worth_now, positions=owned),
                 missing=("the prompt", "what tools returned", *unpriced),
             )  # fmt: skip
-            name = report.context_id(context, encoded)
+            name = report.context_id(context, encoded, tally.texts)
             contexts[name] = context
             where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
             mismatches = [mismatch for mismatch in audit.reconciliation.mismatches if mismatch.step == step.record_id]

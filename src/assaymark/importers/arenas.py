@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -177,7 +177,7 @@ class Conversation(_Shape):
 
         def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
             name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
-            facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
+            facts.append(records.Fact(name, instrument, field, value, unit, asked, asked, "prompt", note))
 
         coins = list(_COIN.finditer(prompt))
         for match in coins:
@@ -461,7 +461,9 @@ def import_deepfund(
             hint = "copy it again while its program is stopped"
             raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
     by_id, contexts = dict[str, records.Decision](), dict[str, records.Context]()
-    asked: Counter[tuple[str, str]] = Counter()
+    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_Signal]](list)
+    for got in signals:
+        by_question[got.portfolio_id, got.ticker].append(got)
     for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):
         run = runs.get(one.portfolio_id)
         config = None if run is None else configs.get(run.config_id)
@@ -472,7 +474,7 @@ def import_deepfund(
         elif one.id in by_id:
             tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
         else:
-            advice = [got for got in signals if (got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker)]
+            advice = by_question[one.portfolio_id, one.ticker]
             # the end of the trading day, or the writing of the row if that came first
             cutoff = min(one.written, read.midnight(one.trading_date.date()) + _DAY)
             stated = [(field, unit, pattern.search(one.llm_prompt)) for field, unit, pattern in _STATED]
@@ -480,7 +482,7 @@ def import_deepfund(
                 if line is None:
                     tally.missing(f"{field} in its fixed line (kept as text)", one.id)
             facts = tuple(
-                report.fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, "prompt", cutoff)
+                records.Fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, cutoff, "prompt")
                 for field, unit, line in stated
                 if line is not None
             )
@@ -500,12 +502,12 @@ def import_deepfund(
                 (f"{got.analyst} analyst ({got.signal}): {got.justification}", "stage")
                 for got in advice if got.justification.strip()
             )])  # fmt: skip
-            contexts[records.content_id(context)] = context
+            contexts[key := records.content_id(context)] = context
             by_id[one.id] = records.Decision(
                 record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
                 episode_id=question, step=0, cluster=report.week_of(one.trading_date), decided_at=one.written,
                 agent=report.agent_of(agent, model),
-                context_id=records.content_id(context), rationales=texts, format="deepfund", replicate=nth,
+                context_id=key, rationales=texts, format="deepfund", replicate=nth,
                 actions=(records.Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares),
                                         price=one.price),),
                 provenance=replace(provenance, path=f"decision {one.id}"), missing=report.text_missing(texts),

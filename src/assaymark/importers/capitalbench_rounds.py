@@ -30,7 +30,7 @@ from assaymark.importers.read import (
     object_as_shape,
     yaml_tree,
 )
-from assaymark.importers.report import Tally, context_id, fact
+from assaymark.importers.report import Tally, context_id
 from assaymark.records import Constraint, Context, Fact, Instrument
 
 _MONTH = (
@@ -224,7 +224,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 start = 0 if len(sentence) <= _NOTE_LENGTH else max(figure.start - _REACH, 0)
                 facts.append(("", label, figure.value, figure.unit, sentence[start:][:_NOTE_LENGTH]))
     return tuple(
-        fact(f"b{number}", instrument, label, value, unit, available_at, "briefing.md", note=note)
+        Fact(f"b{number}", instrument, label, value, unit, available_at, None, "briefing.md", note)
         for number, (instrument, label, value, unit, note) in enumerate(facts, start=1)
     )
 
@@ -295,7 +295,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     def add(
         kind: str, option: str, column: str, value: float | str, unit: str, as_of: datetime | None, note: str = ""
     ) -> None:
-        facts.append(fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, name, as_of, note))
+        facts.append(Fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, as_of, name, note))
 
     def check(option: str, seen: set[str], place: str) -> None:
         if option not in options:
@@ -571,7 +571,7 @@ class _Reader:
             ),
             missing=(_RENDERED, *missing),
         )  # fmt: skip
-        return Round(context_id(context, {}), context, frozenset(universe), manifest)
+        return Round(context_id(context, {}, self.tally.texts), context, frozenset(universe), manifest)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""

@@ -31,7 +31,6 @@ from assaymark.importers.read import (
     text_of,
 )
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
-from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
 MOST = 10.0
@@ -368,7 +367,7 @@ class Material:
             if value is not None and available_at is not None:
                 name, of = f"f{len(self._facts.get(key, ())) + 1}", row.text(named.instrument)
                 as_of, source = row.time(named.as_of), row.text(named.source) or self.map.files.facts or ""
-                fact = new_fact(name, of, field, value, unit, available_at, source, as_of, row.text(named.note))
+                fact = records.Fact(name, of, field, value, unit, available_at, as_of, source, row.text(named.note))
             refused = afterwards or len(self.tally.problems) > before
             if fact is not None and not refused:
                 self._facts.setdefault(key, []).append((row.place, fact))

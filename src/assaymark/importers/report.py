@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from functools import lru_cache
 from itertools import combinations
 from json.encoder import encode_basestring as quoted
@@ -105,12 +105,13 @@ class ImportReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The records of one import. ``contexts`` is keyed by content id; outcomes stay a table of their own."""
+    """The records of one import. ``contexts`` is keyed by content id, ``texts`` holds their JSON where it is known."""
 
     decisions: tuple[records.Decision, ...]
     contexts: Mapping[str, records.Context]
     outcomes: tuple[records.Outcome, ...]
     report: ImportReport
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tally:
@@ -121,6 +122,7 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.verified: Counter[str] = Counter()
         self.unverifiable: Counter[str] = Counter()
+        self.texts: dict[str, str] = {}
         self._missing: dict[str, Missing] = {}
         self._no_place: dict[str, Missing] = {}
 
@@ -178,7 +180,7 @@ class Tally:
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
-        return Imported(tuple(decisions), contexts, tuple(outcomes), report)
+        return Imported(tuple(decisions), contexts, tuple(outcomes), report, self.texts)
 
 
 class Findings:
@@ -228,22 +230,21 @@ class Findings:
             raise InputError(self.source, [problem for *_, problem in shown], more=more)
 
 
-def context_id(context: records.Context, cache: dict[int, tuple[Any, str]]) -> str:
+def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], texts: dict[str, str]) -> str:
     """`content_id` of a context, many times as fast where its facts are flat and its parts shared with others.
 
-    ``cache`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it.
+    ``cache`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it. The JSON
+    of the context goes into ``texts`` under its id.
     """
     for one in context.facts:
         if id(one) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
             value = quoted(one.value) if isinstance(one.value, str) else repr(one.value)
-            cache[id(one)] = (
-                one,
-                (
-                    f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
-                    f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
-                    f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
-                ),
+            text = (
+                f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
+                f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
+                f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
             )
+            cache[id(one)] = one, text
     text = records.canonical_json(replace(context, facts=(), instruments=(), series=()))
     for name in ("facts", "instruments", "series"):
         parts: tuple[Any, ...] = getattr(context, name)
@@ -252,18 +253,12 @@ def context_id(context: records.Context, cache: dict[int, tuple[Any, str]]) -> s
                 cache[id(part)] = part, records.canonical_json(part)
         # in JSON text a quote inside a string is escaped, so the key can stand there only once
         text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(cache[id(part)][1] for part in parts)}]', 1)
-    return records.sha256_text(text)
+    name = records.sha256_text(text)
+    texts[name] = text
+    return name
 
 
 _time = lru_cache(maxsize=4096)(records.canonical_json)  # all facts of a context share a few
-
-
-def fact(
-    name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
-    as_of: datetime | None = None, note: str = "",
-) -> records.Fact:  # fmt: skip
-    """A fact about an instrument that was available ``at`` a time."""
-    return records.Fact(name, of, field, value, unit, at, as_of, source, note)
 
 
 def agent_of(name: str, model: str) -> records.Agent:
