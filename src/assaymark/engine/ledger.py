@@ -470,7 +470,8 @@ class Ledger:
         while True:
             now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
             for call in islice(waiting, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
-                planned.append(schema.call_row(call, now))
+                model = schema.plain(call.model)
+                planned.append({"key": call.key, "model": model, "spec": call.canonical, "planned_at": now})
                 if call.messages is not last[0] or call.schema is not last[1]:  # neighbours mostly share their prompt
                     last = (call.messages, call.schema)
                     texts.update({text.sha256: text for text in call.texts if text.sha256 not in known})
@@ -524,11 +525,12 @@ class Ledger:
         for key in keys:
             if key not in specs:
                 raise LedgerError(f"{self.name}: no call {key} was planned")
-            schema.check_call(key, specs[key])
-        missing = {digest for spec in specs.values() for digest in schema.digests_of(spec)} - texts.keys()
-        for digest, data in self._objects(missing).items():
+        planned = [schema.spec_of(key, specs[key]) for key in keys]
+        shown = {digest for raw in planned for _, digests in raw["messages"] for digest in digests}
+        shown |= {raw["schema"] for raw in planned if raw["schema"] is not None}
+        for digest, data in self._objects(shown - texts.keys()).items():
             texts[digest] = Text(bytes_text(data), digest)
-        return [schema.call_of(key, specs[key], texts) for key in keys]
+        return [schema.call_of(raw, texts) for raw in planned]
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -115,10 +116,9 @@ class Checked(Result):
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
         brief = len(self.verdicts) > MOST
         certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
-        pairs = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
-        shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): runs.json_text(certificate, shared) for verdict, certificate in pairs}
-        runs.replace_files(folder.certificates, texts)
+        made = certificates(certified, index(self.measurements), self.study)
+        texts = map(partial(runs.json_text, shared={}), made)
+        runs.replace_files(folder.certificates, dict(zip(map(certificate_name, certified), texts, strict=True)))
         decided = (self.study, self.plan_hash, self.verdicts, self.measurements)
         file = verdict_file(*decided, self.preregistered)
         runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,8 +44,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     file = verdict_file(study, plan_hash, verdicts, measurements, planned, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
-    pairs = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)
-    runs.replace_files(folder.certificates, {certificate_name(verdict): runs.json_text(one) for verdict, one in pairs})
+    texts = map(partial(runs.json_text, shared={}), certificates(verdicts, index(measurements), study))
+    runs.replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), texts, strict=True)))
     runs.write_json(folder.verdicts, file)
     runs.write_sums(folder)
     return file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
                 ledger.add_source(name, raw, format)
-        store_records(folder, imported.decisions, imported.contexts, imported.outcomes)
+        store_records(folder, imported.decisions, imported.contexts, imported.outcomes, imported.texts)
     return imported.report
 
 
@@ -114,13 +115,14 @@ def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = 
 
 
 def store_records(
-    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
-) -> None:
-    """Write the three tables of imported records; the same records again change nothing."""
+    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome],
+    texts: Mapping[str, str] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Write the three tables of imported records; ``texts`` as in `Imported`; the same again changes nothing."""
     store = Store(folder)
     arrows: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values()), DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
-        OUTCOMES: OUTCOMES.to_arrow(outcomes),
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map(texts.get, contexts)),
+        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in arrows.values()))}
     if all(store.done(table, basis) for table in arrows):

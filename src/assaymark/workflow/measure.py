@@ -28,7 +28,7 @@ from assaymark.workflow.human_labels import labels_of, people_basis, records_of,
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import parts, say
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import Scores, probe_basis
+from assaymark.workflow.study_calls import Analysed, Scores, probe_basis
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
@@ -81,7 +81,7 @@ def oracle_known(
     return {name: {**by_id.get(name, {}), **fixed.get(name, {})} for name in {**by_id, **fixed}}
 
 
-def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
+def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; how many measurements."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
@@ -97,8 +97,7 @@ def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
-        scores = Scores.of(store, locked)
-        measurements = [*_measured(store, locked, scores, oracle), *limit_measurements(sheets, study)]
+        measurements = [*_measured(store, locked, oracle, analysed), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)
         lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
@@ -106,8 +105,11 @@ def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
     return store.rows(MEASUREMENTS)
 
 
-def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str, int] | None) -> list[Measurement]:
+def _measured(
+    store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None
+) -> list[Measurement]:
     """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
+    scores, panel = analysed or (Scores.of(store, locked), None)
     study, honest, records = locked.study, scores.honest, scores.selection.honest
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
     # The plan's covariates beside length, by name and trajectory.
@@ -115,8 +117,9 @@ def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str,
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: counts[name] for key, counts in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
-    panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
-                    progress=parts())  # fmt: skip
+    if panel is None or style or people is not None:
+        panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
+                        progress=parts())  # fmt: skip
     measurements = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
     measurements += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     measurements += metrology.cell_measurements(honest, scores.cells, study)

@@ -102,7 +102,7 @@ class RunFolder:
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
+    """A record or mapping as JSON with sorted keys, an entry of each list or object a line; ``shared`` keeps parts."""
     lines = []
 
     def text(part: Any, depth: int = 1) -> str:
@@ -120,7 +120,7 @@ def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> s
         if entries:
             shown = "{\n" + ",\n".join(f"{json.dumps(name)}: {text(entries[name])}" for name in sorted(entries)) + "\n}"
         elif isinstance(item, (list, tuple)) and item:
-            shown = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
+            shown = "[\n" + ",\n".join(text(entry, 0) for entry in item) + "\n]"
         lines.append(f"{json.dumps(key)}: {shown}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

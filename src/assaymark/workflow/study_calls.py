@@ -16,14 +16,14 @@ from assaymark.agents.llm import Place, agent_call, date_call, decision_of, enve
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
-from assaymark.errors import InputError, LedgerError, PlanError
+from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, problems_of, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
@@ -88,6 +88,12 @@ class JudgingSession:
                 if not calls:
                     break
             return judgments, asked
+
+    @cached_property
+    def analysed(self) -> Analysed:
+        """What the judges gave, read and analysed once for the outside judge and for measuring."""
+        study, scores = self.locked.study, Scores.of(self.store, self.locked, self.selection)
+        return scores, metrology.analyse(scores.honest, study, np.random.default_rng([study.seed, 1]))
 
     def of_people(self) -> list[Judgment]:
         """What the people on the panel graded."""
@@ -155,6 +161,9 @@ class Scores:
         return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), whole, left_out)
 
 
+Analysed = tuple[Scores, Sequence[Measurement]]  # without covariates and people outside the panel
+
+
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
     if study.anchor_probe is None:
@@ -206,9 +215,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
             store.write(ANCHOR, judgments, reading)
         # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
         if (probe := study.stability.probe) is not None:
-            rng = np.random.default_rng([study.seed, 1])
-            scores = Scores.of(store, locked, session.selection)
-            contested = metrology.contested(metrology.analyse(scores.honest, study, rng), study)
+            contested = metrology.contested(session.analysed[1], study)
             basis = probe_basis(locked, store, contested)
             if contested.needed and not store.done(PROBE, basis):
                 # The records on which both agents of some contested pair answered the same question.

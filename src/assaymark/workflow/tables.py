@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property, lru_cache, partial
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,11 +55,12 @@ class Table(Generic[T]):
         fields = [pa.field(name, kind) for name, (kind, _) in self.columns.items()]
         return pa.schema(fields if self.flat else [*fields, pa.field("record", pa.string())])
 
-    def to_arrow(self, records: Iterable[T]) -> pa.Table:
-        """``records`` as an Arrow table in their fixed order."""
+    def to_arrow(self, records: Iterable[T], texts: Iterable[str | None] = repeat(None)) -> pa.Table:
+        """``records`` as an Arrow table in their fixed order; ``texts`` are their canonical JSON, where it is known."""
         # UTF-8 from the start: a context with one curly quote would take two bytes a character as text.
         rows = [
-            (row, b"" if self.flat else rec.canonical_json(row).encode("utf-8", "surrogatepass")) for row in records
+            (row, b"" if self.flat else (text or rec.canonical_json(row)).encode("utf-8", "surrogatepass"))
+            for row, text in zip(records, texts, strict=False)
         ]
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
