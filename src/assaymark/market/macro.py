@@ -22,6 +22,9 @@ from assaymark.market.synthetic import SyntheticMarket, streams
 
 # Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)
 
+REGIMES = ("bull", "sideways", "bear", "crisis")
+"""The four labels."""
+
 UNDEFINED = "undefined"
 """The label of days with too little history for the slow average, unless the drawdown already says crisis."""
 
