@@ -180,33 +180,33 @@ def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
     targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
     about = EQUAL_WEIGHT_VOLATILITY
     targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
-    return [(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
+    return [(*target, tuple(figures[target[:2]] for figures in measured)) for target in targets]
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
     """The calibrated figures of one market, by (figure, class)."""
     closes = fill_gaps(market.close)
     returns, calm = simple_returns(closes), market.calm[1:]
-    found: dict[tuple[str, str], float] = {}
+    figures: dict[tuple[str, str], float] = {}
     starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
     each = [
         class_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), market.listings)
         for at in starts
     ]
-    means = {pair: float(np.mean([one[pair] for one in each if pair in one])) for pair in each[-1]}
+    means = {pair: float(np.mean([table[pair] for table in each if pair in table])) for pair in each[-1]}
     for name in CLASSES:
-        found["correlation within", name] = means[name, name]
-        found["correlation with equities", name] = means[name, "EQ"]
+        figures["correlation within", name] = means[name, name]
+        figures["correlation with equities", name] = means[name, "EQ"]
     volatility = np.nanstd(returns[calm], axis=0, ddof=1) * np.sqrt(_YEAR)
     for name, columns in class_members(market.listings).items():
-        found["lowest volatility", name] = float(volatility[columns].min())
-        found["highest volatility", name] = float(volatility[columns].max())
+        figures["lowest volatility", name] = float(volatility[columns].min())
+        figures["highest volatility", name] = float(volatility[columns].max())
     index, window = class_index(closes, market.listings)["CR"], market.windows[-1]
     path = index[window.first - 1 : window.last + 1]
-    found["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
+    figures["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
     equal = np.nanmean(returns[calm], axis=1)
-    found["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
-    return found
+    figures["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
+    return figures
 
 
 def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:

@@ -265,7 +265,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
             apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
             every, _, lag, limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
             starts, ends = (vintages[f"realtime_{edge}"].cast(pa.int64()) for edge in ("start", "end"))
-            usual = released_after(periods, lags.get(one, lag))
+            usual = released_after(periods, lags.get(code, lag))
             given = seconds_up(starts.fill_null(0).to_numpy())
             released = np.where(starts.is_valid().to_numpy(), given, usual)
             until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)

@@ -304,10 +304,10 @@ class SyntheticMarket(ShownHistory):
 
     def period(self, window: str) -> tuple[str, str]:
         """First and last day of a stress window, in ISO form."""
-        for one in self.windows:
-            if one.name == window:
-                return str(self.days[one.first]), str(self.days[one.last])
-        raise InputError("stress window", [f"unknown {window!r}; known: {[one.name for one in self.windows]}"])
+        for candidate in self.windows:
+            if candidate.name == window:
+                return str(self.days[candidate.first]), str(self.days[candidate.last])
+        raise InputError("stress window", [f"unknown {window!r}; known: {[window.name for window in self.windows]}"])
 
 
 def streams(seed: int) -> dict[str, np.random.Generator]:
@@ -443,7 +443,7 @@ def _seven_days(
         saturday = rows - place
         log[rows] += walk[saturday, place] - walk[saturday, 2] * (place + 1) / 3
     spot = np.round(np.exp(log), _DECIMALS)
-    listed = np.array([one.listed for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
+    listed = np.array([listing.listed for listing in universe() if listing.asset_class == "CR"], dtype="datetime64[D]")
     gone = np.array([one.delisted or LAST_DAY for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
     spot[(every[:, None] < listed) | (every[:, None] > gone)] = np.nan
     return every, spot
