@@ -7,24 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import aitrader, arenas, capitalbench
 from assaymark.importers.generic import import_generic
-from assaymark.importers.read import Progress
 from assaymark.importers.report import Imported, RecordedTrack
 from assaymark.records import Provenance
-
-
-class Read(Protocol):
-    """From the bytes of files to records; pure."""
-
-    def __call__(
-        self, files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
-    ) -> Imported:
-        """The records in ``files``, and the report on them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +23,7 @@ class Importer:
     title: str
     patterns: tuple[str, ...]
     provenance: Provenance
-    read: Read
+    read: Callable[..., Imported]
     track: Callable[[Mapping[str, bytes], str], RecordedTrack] | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -49,7 +37,7 @@ class Importer:
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
         names = self.wanted(entry.name for entry in path.iterdir() if entry.is_file())
         if not names:
-            sheets = sorted(one.name for one in path.iterdir() if one.suffix in (".xlsx", ".xls", ".ods"))
+            sheets = sorted(file.name for file in path.iterdir() if file.suffix in (".xlsx", ".xls", ".ods"))
             more = f"; {', '.join(sheets)}: save each sheet as CSV (UTF-8)" if sheets else ""
             what = f"holds no file for {self.name}: {', '.join(self.patterns)}{more}"
             raise InputError(str(path), [Problem("", what)])
@@ -69,7 +57,7 @@ _ALL = (
     Importer("nof1", "Alpha Arena: conversations in which a model decides on several coins at once",
              ("conv*.json", arenas.TRADES), arenas.NOF1, arenas.import_nof1),
 )  # fmt: skip
-IMPORTERS: Mapping[str, Importer] = MappingProxyType({one.name: one for one in _ALL})
+IMPORTERS: Mapping[str, Importer] = MappingProxyType({importer.name: importer for importer in _ALL})
 """Every format by its name."""
 
 

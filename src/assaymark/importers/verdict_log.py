@@ -21,8 +21,6 @@ VERDICTS: Final[tuple[SlotVerdict, ...]] = get_args(SlotVerdict)
 CALLS_CONDITION: Final[PairCondition] = "different_subset"
 """The condition under which the calls of a log are recorded. No log guarantees that its two texts are equally good."""
 
-Seen = Literal["all", "some", "none"]
-
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
@@ -30,13 +28,6 @@ class OrderCounts:
 
     both: int
     one: int
-
-    @property
-    def seen(self) -> Seen:
-        """Whether all pairs, some or none have both orders."""
-        if not self.both:
-            return "none"
-        return "some" if self.one else "all"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -135,12 +126,7 @@ class VerdictLog:
     def orders(self) -> Mapping[str, OrderCounts]:
         """For each judge, how many pairs have both orders."""
         counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
-        return {judge: OrderCounts(both, one) for judge, both, one in counts}
-
-    @property
-    def both_orders(self) -> Seen:
-        """Whether all pairs, some or none were asked in both orders; without any, position cannot be told from text."""
-        return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
+        return {judge: OrderCounts(both, single) for judge, both, single in counts}
 
     def pair_name(self, pair: int) -> str:
         """The pair's id in the file, or question and contents as a JSON list: no two pairs share it."""
@@ -157,7 +143,7 @@ def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
         raise UnknownNameError("judge", judge, log.judges)
     rows = np.flatnonzero(log.judge == log.judges.index(judge))
     names = {pair: log.pair_name(pair) for pair in np.unique(log.pair[rows]).tolist()}
-    columns = (one[rows].tolist() for one in (log.pair, log.question, log.order, log.verdict, log.trial))
+    columns = (column[rows].tolist() for column in (log.pair, log.question, log.order, log.verdict, log.trial))
     return [
         PairCall(pair=names[pair], condition=CALLS_CONDITION, task=log.questions[question],
                  order="vu" if order else "uv", verdict=VERDICTS[verdict], judge=judge, trial=log.trials[trial])

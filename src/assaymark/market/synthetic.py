@@ -17,7 +17,6 @@ from assaymark.market.instruments import (
     AssetClass,
     Listing,
     ShownHistory,
-    all_days,
     class_members,
     policy_rate,
     universe,
@@ -38,13 +37,13 @@ SHARPE = np.array([1.3, 0.5, -1.1])
 
 def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
     """Bull, sideways and bear spells, int array of shape (n,)."""
-    found = np.empty(n, dtype=np.int8)
+    states = np.empty(n, dtype=np.int8)
     state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
     while day < n:
         length = max(int(rng.gamma(4.0, _MEAN_DAYS[state] / 4.0)), 10)
-        found[day : day + length] = state
+        states[day : day + length] = state
         state, day = int(rng.choice(3, p=_NEXT[state])), day + length
-    return found
+    return states
 
 
 def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -61,12 +60,12 @@ def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage:
 
 def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
     """AR(1) of unit variance from the first day on."""
-    found: np.ndarray = draws * np.sqrt(1 - decay**2)
-    found[0] = draws[0]
+    path: np.ndarray = draws * np.sqrt(1 - decay**2)
+    path[0] = draws[0]
     # scipy.signal.lfilter gives the same bits, and takes half a second to load where this takes 4 ms.
-    for day in range(1, found.shape[0]):
-        found[day] += decay * found[day - 1]
-    return found
+    for day in range(1, path.shape[0]):
+        path[day] += decay * path[day - 1]
+    return path
 
 
 def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *, dof: float = 5.0) -> np.ndarray:
@@ -90,8 +89,8 @@ def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """Columns of mean 0 and variance 1 on calm days."""
-    kept = draws[calm]
-    return np.asarray((draws - kept.mean(axis=0)) / kept.std(axis=0))
+    sample = draws[calm]
+    return np.asarray((draws - sample.mean(axis=0)) / sample.std(axis=0))
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
@@ -99,36 +98,21 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
     wanted = target - sub * same_sub
     spread = rng.uniform(0.88, 1.08, n)
     top = np.sqrt(0.97 - sub)
-    found = spread * np.sqrt(wanted)
+    betas = spread * np.sqrt(wanted)
     for _ in range(20):  # capping and scaling pull at each other; a few rounds settle it
-        found = np.minimum(found, top)
-        pairs = (found.sum() ** 2 - (found**2).sum()) / (n * (n - 1))
-        found = found * np.sqrt(wanted / pairs)
-    return np.asarray(np.minimum(found, top))
+        betas = np.minimum(betas, top)
+        pairs = (betas.sum() ** 2 - (betas**2).sum()) / (n * (n - 1))
+        betas = betas * np.sqrt(wanted / pairs)
+    return np.asarray(np.minimum(betas, top))
 
 
 # What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
 # not print (sub-sector shares, other correlations, sizes of the legs of stress windows) is chosen here beside them.
-INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
-"""Mean correlation between two instruments of one class."""
-
 DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
 """What the generator aims at within a class: 41-day windows with changing volatility read 2 to 4 % less than this."""
 
 WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
 """Mean correlation between an instrument of the class and an equity."""
-
-VOLATILITY: dict[AssetClass, tuple[float, float]] = {
-    "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
-    "CA": (0.001, 0.003),
-}  # fmt: skip
-"""Lowest and highest calm volatility of an instrument, a year."""
-
-CRYPTO_DRAWDOWN = (0.50, 0.70)
-"""Fall of the crypto class in the tightening window, as shares of the peak."""
-
-EQUAL_WEIGHT_VOLATILITY = 0.10
-"""Volatility of all instruments in equal weights, a year, on calm days: about this."""
 
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""
@@ -213,23 +197,23 @@ class Window:
 
 def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
     """The three windows, each first day drawn evenly between the bounds of its plan."""
-    found = []
+    windows = []
     for plan in STRESS:
         low, high = np.searchsorted(days, np.array([plan.earliest, plan.latest], dtype="datetime64[D]"))
         first = int(rng.integers(low, high + 1))
-        found.append(Window(plan.name, first, first + plan.days - 1, plan))
-    return tuple(found)
+        windows.append(Window(plan.name, first, first + plan.days - 1, plan))
+    return tuple(windows)
 
 
 def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
     """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
-    found = factors.copy()
+    stressed = factors.copy()
     for window in windows:
         shared = rng.standard_normal((window.plan.days, 1)) * _TOGETHER
         weight = np.abs(_TOGETHER) * _SHARE
-        mixed = np.sqrt(1 - weight) * found[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
-        found[window.rows] = mixed * _scaled(window.plan.common)
-    return found
+        mixed = np.sqrt(1 - weight) * stressed[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
+        stressed[window.rows] = mixed * _scaled(window.plan.common)
+    return stressed
 
 
 def _scaled(multiple: float) -> np.ndarray:
@@ -243,7 +227,7 @@ def pin_legs(
     windows: Sequence[Window],
 ) -> np.ndarray:  # fmt: skip
     """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
-    found = log_returns.copy()
+    pinned = log_returns.copy()
     for window in windows:
         for name, knots in window.plan.legs.items():
             columns = members[name]
@@ -254,10 +238,10 @@ def pin_legs(
                 here = alive[rows][:, columns]
                 weight = here * volatility[columns]
                 weight = weight / (weight.sum(axis=1) / here.sum(axis=1))[:, None]
-                mean = (found[rows][:, columns] * here).sum(axis=1) / here.sum(axis=1)
-                found[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
+                mean = (pinned[rows][:, columns] * here).sum(axis=1) / here.sum(axis=1)
+                pinned[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
                 start, level = stop, target
-    return found
+    return pinned
 
 
 _YEAR = 252
@@ -287,9 +271,6 @@ class SyntheticMarket(ShownHistory):
     windows: tuple[Window, ...]
     policy: np.ndarray
     equity_volatility: np.ndarray
-    states: np.ndarray
-    spot_days: np.ndarray
-    spot: np.ndarray
 
     def _name(self) -> str:
         return f"Synthetic market, seed {self.seed}"
@@ -297,17 +278,10 @@ class SyntheticMarket(ShownHistory):
     @property
     def calm(self) -> np.ndarray:
         """Which days lie in no stress window, bool array of shape (n_days,)."""
-        found = np.ones(self.days.size, dtype=bool)
+        quiet = np.ones(self.days.size, dtype=bool)
         for window in self.windows:
-            found[window.rows] = False
-        return found
-
-    def period(self, window: str) -> tuple[str, str]:
-        """First and last day of a stress window, in ISO form."""
-        for one in self.windows:
-            if one.name == window:
-                return str(self.days[one.first]), str(self.days[one.last])
-        raise InputError("stress window", [f"unknown {window!r}; known: {[one.name for one in self.windows]}"])
+            quiet[window.rows] = False
+        return quiet
 
 
 def streams(seed: int) -> dict[str, np.random.Generator]:
@@ -352,7 +326,6 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     start[cash] = 100.0
     exact: np.ndarray = start * np.exp(np.cumsum(np.where(alive, log_returns, 0.0), axis=0))
 
-    spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
     # Open, high, low, close and volume: the range holds open and close, and volume grows with the day's move.
     daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
     gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
@@ -377,10 +350,9 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
             alive[first : first + int(rng["gaps"].integers(low_end, high_end)), column] = False
     for bar in bars:
         bar[~alive] = np.nan
-    spot[np.isin(spot_days, days)] = bars[3][:, members["CR"]]
-    for array in (days, *bars, policy, equity_volatility, states, spot_days, spot):
+    for array in (days, *bars, policy, equity_volatility):
         array.setflags(write=False)
-    return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility, states, spot_days, spot)
+    return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility)
 
 
 def _random_parts(
@@ -399,8 +371,8 @@ def _random_parts(
     upper = np.zeros((len(CLASSES), len(CLASSES)))
     for name, target in WITH_EQUITIES.items():
         upper[0, place[name]] = target / (weight[members["EQ"]].mean() * weight[members[name]].mean())
-    for (one, other), value in _OTHERS.items():
-        upper[place[one], place[other]] = value
+    for (first, other), value in _OTHERS.items():
+        upper[place[first], place[other]] = value
     correlation = np.eye(len(CLASSES)) + upper + upper.T
     shocks = multivariate_t(rng["factors"], n, correlation)
     speed = two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
@@ -423,27 +395,3 @@ def _random_parts(
         level[window.rows] *= window.plan.common
         beside[window.rows] *= _scaled(window.plan.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
-
-
-def _seven_days(
-    rng: np.random.Generator, days: np.ndarray, close: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Crypto closes on every calendar day: weekdays as given, weekends bridged from Friday to Monday."""
-    every = all_days(FIRST_DAY, LAST_DAY)
-    at = np.searchsorted(every, days)
-    log = np.empty((every.size, close.shape[1]))
-    # Straight lines between Friday and Monday, then the deviation of a bridge of three steps at its inner points.
-    for column in range(close.shape[1]):
-        log[:, column] = np.interp(np.arange(every.size), at, np.log(close[:, column]))
-    steps = rng.standard_normal((every.size, 3, close.shape[1])) * (0.55 * sizes / np.sqrt(_YEAR))
-    walk = np.cumsum(steps, axis=1)
-    for place, weekday in enumerate((5, 6)):
-        rows = np.flatnonzero((every.astype(int) + 3) % 7 == weekday)
-        rows = rows[(rows > at[0]) & (rows < at[-1])]
-        saturday = rows - place
-        log[rows] += walk[saturday, place] - walk[saturday, 2] * (place + 1) / 3
-    spot = np.round(np.exp(log), _DECIMALS)
-    listed = np.array([one.listed for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
-    gone = np.array([one.delisted or LAST_DAY for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
-    spot[(every[:, None] < listed) | (every[:, None] > gone)] = np.nan
-    return every, spot
