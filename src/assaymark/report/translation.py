@@ -133,9 +133,6 @@ class Translation:
             if kind == "#":
                 return _comma(value)
             parts = re.split("(, | and | or )", value)
-            title, _, name = value.rpartition(", ")  # of a figure, and its study
-            if title and self(value) is None and (titled := self(title)):
-                return f"{titled}, {name}"
             return self(value) or "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
 
         return _FIELD.sub(fill, translated)

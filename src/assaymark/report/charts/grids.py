@@ -92,9 +92,8 @@ def bar_table(
                 top, bold = y + 28 + 20 * place, total and not place
                 parts.append(label(x, top + 14, titles[place], "tb" if bold else "tk"))
                 parts += bar(x + room + 4, top + 2, reach, cells[at], bold)
-            bottom = y + 28 + 20 * len(rows)
-            parts.append(line(x + room + 4, y + 28, x + room + 4, bottom, "hair"))
-            height = max(height, bottom)
+            height = y + 28 + 20 * len(rows)
+            parts.append(line(x + room + 4, y + 28, x + room + 4, height, "hair"))
         return parts, height + 8
 
     return canvas.both(name, title, desc, draw)
