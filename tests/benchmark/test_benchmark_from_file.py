@@ -65,11 +65,11 @@ def test_the_window_of_the_seed_runs_on_it_and_decides_on_trading_days(store, ma
 
 def test_a_holiday_has_no_return_and_crypto_is_shown_at_the_close_of_the_day_before(market):
     """A bar of crypto is known at the end of its day, after the decision, and so is not in the snapshot of that day."""
-    row, spy, btc = market.days.tolist().index(date(2015, 12, 25)), *map(market.universe.ids.index, ("SPY", "BTC"))
+    row, spy, btc = market.row_of(date(2015, 12, 25)), *map(market.universe.ids.index, ("SPY", "BTC"))
     assert not market.open_days[row]
     assert market.returns[row, spy] == 0.0
     assert 0.0 not in (market.returns[row + 1, spy], market.returns[row, btc])
-    row = market.days.tolist().index(date(2015, 9, 1))
+    row = market.row_of(date(2015, 9, 1))
     closes = {line.ticker: line.close for line in market.known(row).lines}
     wanted = (market.closes[row - 1, btc], market.closes[row, spy])
     assert (closes["BTC"], closes["SPY"]) == pytest.approx(wanted)

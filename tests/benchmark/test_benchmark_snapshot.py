@@ -60,10 +60,10 @@ def test_nothing_that_becomes_known_later_is_in_a_snapshot(row):
     assert sent[0] == sent[1]
 
 
-def test_the_day_itself_is_in_its_snapshot_and_too_little_history_is_refused():
+def test_the_day_itself_is_in_its_snapshot_and_days_that_are_none_are_refused():
     """The decision is at the close: a change of that day's bars must show, or the test above would prove nothing."""
     market = bench_market(24)
-    row = market.days.tolist().index(date(2024, 3, 1))
+    row = market.row_of(date(2024, 3, 1))
     known, whole = market.known(row), bench_market().known(row)
     changed = BenchMarket(later_replaced(HISTORY, close_of(date(2024, 2, 29))), market.universe)
     assert known.lines[0].close == HISTORY.bars["close"][row, 0]
@@ -72,6 +72,8 @@ def test_the_day_itself_is_in_its_snapshot_and_too_little_history_is_refused():
     assert whole.between.shape == (6, 6)
     with pytest.raises(InputError, match="no instrument has 61 closes up to 2015-02-12"):
         market.known(30)
+    with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
+        market.row_of(date(2024, 3, 2))
 
 
 @pytest.mark.parametrize("name", ["normal", "china-2015", "covid-2020", "crypto-2022"])

@@ -292,6 +292,13 @@ class BenchMarket:
     def _too_short(self, need: str, there: int) -> InputError:
         return InputError(self.history.source or "history", [Problem("days", f"{need} (got {there})")])
 
+    def row_of(self, day: date) -> int:
+        """The row of a day."""
+        row = int(np.searchsorted(self.days, np.datetime64(day)))
+        if row == self.days.size or self.days[row] != np.datetime64(day):
+            raise InputError("market", [f"{day} is no weekday from {self.days[0]} to {self.days[-1]}"])
+        return row
+
     def decisions(self, window: Window, pace: Pace) -> np.ndarray:
         """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it."""
         rows = decision_rows(self.days, self.open_days, window, pace)

@@ -21,6 +21,8 @@ VERDICTS: Final[tuple[SlotVerdict, ...]] = get_args(SlotVerdict)
 CALLS_CONDITION: Final[PairCondition] = "different_subset"
 """The condition under which the calls of a log are recorded. No log guarantees that its two texts are equally good."""
 
+Seen = Literal["all", "some", "none"]
+
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
@@ -28,6 +30,13 @@ class OrderCounts:
 
     both: int
     one: int
+
+    @property
+    def seen(self) -> Seen:
+        """Whether all pairs, some or none have both orders."""
+        if not self.both:
+            return "none"
+        return "some" if self.one else "all"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -127,6 +136,11 @@ class VerdictLog:
         """For each judge, how many pairs have both orders."""
         counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
         return {judge: OrderCounts(both, single) for judge, both, single in counts}
+
+    @property
+    def both_orders(self) -> Seen:
+        """Whether all pairs, some or none were asked in both orders; without any, position cannot be told from text."""
+        return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
 
     def pair_name(self, pair: int) -> str:
         """The pair's id in the file, or question and contents as a JSON list: no two pairs share it."""

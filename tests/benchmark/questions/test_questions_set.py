@@ -177,12 +177,12 @@ def test_nothing_after_a_day_changes_its_prompt(market, small):
     assert other == tuple(one for one in small.questions if one.split == "train") != ()
     for row in (400, 1500, 2700):
         later = shaken(market, market.days[row].astype(object))
-        one, two = (qa.day_of(found, row) for found in (market, later))
+        one, two = (qa.day_of(found, row, window=252, instruments=None) for found in (market, later))
         assert np.array_equal(one.returns, two.returns, equal_nan=True)
         assert one.regime("CR") == two.regime("CR")
         for draw in (
-            lambda day: templates.rebalancing(np.random.default_rng(8), day, due=True),
-            lambda day: templates.regime_call(day, "RE"),
+            lambda day: templates.rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
+            lambda day: templates.regime_call(day, "RE", lookback=60),
             lambda day: day.context(day.ids, regime="", most=50),
         ):
             assert draw(one) == draw(two)
@@ -196,7 +196,11 @@ def test_the_same_seed_is_the_same_set_split_by_split_and_another_is_not(market,
         assert alone == tuple(one for one in small.questions if one.split in splits)
 
 
-def test_a_market_of_closes_alone_is_enough(market):
+def test_window_and_instruments_are_parameters_and_a_market_of_closes_alone_is_enough(market):
+    few = tuple(one.id for one in market.listings if one.id < "D" or one.asset_class != "EQ")
+    made = qa.generate_questions(market, counts={"T2": 10, "T4": 10}, window=60, instruments=few)
+    assert all(len(one.payload.returns) == 60 for one in of(made.questions, "T2"))
+    assert all(set(one.instruments) <= set(few) for one in made.questions)
     bare = History(market.listings, market.days, {"close": market.bars["close"]}, market.known_at, source="bare")
     made = qa.generate_questions(bare, counts=SMALL)
     assert len(made.questions) == sum(SMALL.values())
@@ -210,20 +214,24 @@ def test_a_market_that_is_too_short_or_has_too_few_classes_is_refused_with_what_
     with pytest.raises(InputError, match="split val: needs 43 days in 2023 and 2024 with 252 days before") as caught:
         qa.generate_questions(cut, counts={"T1": 100, "T7": 100})
     assert len(caught.value.problems) == 2
-    for equities, message in ((True, "could not make 3 of 3 T4 in train"), (False, "need the class equity")):
-        at = [place for place, one in enumerate(market.listings) if (one.asset_class == "EQ") == equities]
-        listings, bars = tuple(market.listings[place] for place in at), {"close": market.bars["close"][:, at]}
-        with pytest.raises(InputError, match=message):
-            qa.generate_questions(History(listings, market.days, bars, market.known_at[:, at]), counts={"T4": 10})
+    equities = [one.id for one in market.listings if one.asset_class == "EQ"]
+    with pytest.raises(InputError, match="could not make 3 of 3 T4 in train"):
+        qa.generate_questions(market, counts={"T4": 10}, instruments=equities)
+    at = [place for place, one in enumerate(market.listings) if one.asset_class != "EQ"]
+    listings, close = tuple(market.listings[place] for place in at), market.bars["close"][:, at]
+    with pytest.raises(InputError, match="need the class equity"):
+        qa.generate_questions(History(listings, market.days, {"close": close}, market.known_at[:, at]), counts=SMALL)
 
 
-def test_counts_that_cannot_be_are_refused_together(market):
-    wrong = {"T6": 5, "T8": 1, "T1": -1}
-    with pytest.raises(InputError) as caught:
-        qa.generate_questions(market, counts=wrong)
-    assert {one.where for one in caught.value.problems} == {*wrong}
-    with pytest.raises(UnknownNameError, match="split 'later'"):
-        qa.generate_questions(market, counts=SMALL, splits=["later"])
+def test_counts_and_lengths_that_cannot_be_are_refused_together(market):
+    for wrong in ({"counts": {"T6": 5, "T8": 1, "T1": -1}}, {"window": 5, "horizon": 0, "lookback": 300}):
+        with pytest.raises(InputError) as caught:
+            qa.generate_questions(market, **{"counts": SMALL, **wrong})
+        assert {one.where for one in caught.value.problems} == {*wrong.get("counts", wrong)}
+    for wrong, said in (({"instruments": ["ALBI"]}, r"unknown instrument 'ALBI'\. Did you mean 'ALBIX'"),
+                        ({"splits": ["later"]}, "split 'later'")):  # fmt: skip
+        with pytest.raises(UnknownNameError, match=said):
+            qa.generate_questions(market, counts=SMALL, **wrong)
 
 
 def test_news_from_outside_cannot_pass_for_the_question(market):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         FORMULA, JUDGMENT, Cell, QAScore, Read, Scored, read_answer, score_answer, tabulate,
     )  # fmt: skip
     from assaymark.benchmark.questions.payloads import (
-        ABLATED, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
+        ABLATED, CONDITIONS, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
         PairAllocation, Payload, PositionSize, Printed, Rebalancing, Regime, RegimeCall, RegimeView, ReturnDirection,
         SharpeAllocation, Split, TailRisk, Template, Trade, Weights,
     )  # fmt: skip
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
-    "ABLATED", "CHANGES", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "REGIME_NAMES",
+    "ABLATED", "CHANGES", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "REGIME_NAMES",
     "SPLITS", "TEMPLATES", "Answer", "Cell", "Condition", "Context", "Direction", "Number", "PairAllocation",
     "Payload", "PositionSize", "Printed", "QAScore", "Question", "QuestionSet", "Read", "Rebalancing",
     "Regime", "RegimeCall", "RegimeView", "ReturnDirection", "Scored", "SharpeAllocation", "Split", "TailRisk",

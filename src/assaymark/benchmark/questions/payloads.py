@@ -17,6 +17,7 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 """By year end: up to 2022, 2023 to 2024, from 2025 (PortBench, B.3)."""
 
 Condition = Literal["full", "restricted"]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 """``restricted`` takes the covariance and the correlation out of T4 and the covariance matrix out of T5 (D.3)."""
 
 ABLATED: tuple[Template, ...] = ("T4", "T5")

@@ -224,9 +224,9 @@ def manifest(dataset: QuestionSet) -> dict[str, JSON]:
         "counts": {name: {split: counted[name, split] for split in SPLITS} for name in TEMPLATES},
         "market": {"source": dataset.source, "snapshot": dataset.snapshot},
         "seed": dataset.seed,
-        "window": draws.WINDOW,
-        "horizon": draws.HORIZON,
-        "lookback": draws.LOOKBACK,
+        "window": dataset.window,
+        "horizon": dataset.horizon,
+        "lookback": dataset.lookback,
         "prompts": {"version": PROMPT_VERSION, "sha256": template_digest()},
     }
 
@@ -268,7 +268,7 @@ def dataset_card(dataset: QuestionSet) -> str:
         "## Regimes\n\n" + _table(["template", *kinds.REGIME_NAMES], regimes),
         "## Text\n\n" + _table(sizes, texts),
         "## Balance of the answers\n\n" + "\n".join(lines),
-        _ABOUT.format(window=draws.WINDOW, horizon=draws.HORIZON, lookback=draws.LOOKBACK),
+        _ABOUT.format(window=dataset.window, horizon=dataset.horizon, lookback=dataset.lookback),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -309,6 +309,9 @@ SHARES: Mapping[Split, int] = MappingProxyType({"train": 1941, "val": 2700, "tes
 LEAST_REGIME: Final = 0.10
 """Share of the days of a split that each regime gets at least, where the split has so many days of it."""
 
+LONGEST_LOOK: Final = 252
+"""Days that a regime looks back, and so the least history of a question."""
+
 _DAYS = 120  # of a split that is asked for fewer T7; each T7 needs a day of its own
 
 
@@ -346,14 +349,15 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
 
 
 def chosen_days(
-    history: History, wanted: Mapping[tuple[Template, Split], int], seed: int
+    history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
     """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
 
     Every regime that any class is in has a share of them.
     """
     problems, chosen = [], {}
-    rows = np.arange(draws.WINDOW, history.days.size - draws.HORIZON)
+    back = max(window, LONGEST_LOOK)
+    rows = np.arange(back, history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
     if not any(listing.asset_class == "EQ" for listing in history.listings):
         raise InputError("market", ["questions need the class equity, whose regime they state"])
@@ -367,7 +371,7 @@ def chosen_days(
         there = rows[[split_of(int(year)) == split for year in years]]
         if there.size < max(alone, 1):
             when = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
-            needs = f"needs {max(alone, 1)} days {when} with {draws.WINDOW} days before and {draws.HORIZON} after them"
+            needs = f"needs {max(alone, 1)} days {when} with {back} days before and {horizon} after them"
             instead = "take a longer market or ask for fewer questions"
             problems.append(Problem(f"split {split}", f"{needs} (got {int(there.size)}); {instead}"))
             continue
@@ -400,25 +404,44 @@ class QuestionSet:
     source: str
     snapshot: str
     seed: int
+    window: int
+    horizon: int
+    lookback: int
 
 
 def generate_questions(
-    history: History, seed: int = 0, *, counts: Mapping[Template, int] = COUNTS, splits: Collection[Split] = SPLITS
-) -> QuestionSet:
+    history: History, seed: int = 0, *, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
+    lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
+) -> QuestionSet:  # fmt: skip
     """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
     wanted = shared_out(counts)
-    if unknown := sorted(set(splits) - set(SPLITS)):
-        raise UnknownNameError("split", unknown[0], SPLITS)
-    days, maker = chosen_days(history, wanted, seed), _Maker(history, seed)
+    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
+    problems = [
+        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
+    ]
+    longest = max(window, LONGEST_LOOK)
+    if lookback > longest:
+        problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
+    if problems:
+        raise InputError("questions", problems)
+    for what, given, choices in (
+        ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
+        ("split", set(splits), SPLITS),
+    ):
+        for name in sorted(given - set(choices)):
+            raise UnknownNameError(what, name, choices)
+    days = chosen_days(history, wanted, seed, window, horizon)
+    only = None if instruments is None else frozenset(instruments)
+    maker = _Maker(history, seed, window, horizon, lookback)
     questions: list[Question] = []
     for split, rows in days.items():
         left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
-        views = ((row, kind, draws.day_of(history, row)) for row, kind in rows)
+        views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         questions += maker.split(split, left, views, len(rows))
-    return QuestionSet(tuple(questions), history.source, history.snapshot, seed)
+    return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
 @dataclass(slots=True)
@@ -427,6 +450,9 @@ class _Maker:
 
     history: History
     seed: int
+    window: int
+    horizon: int
+    lookback: int
     made: Counter[Template] = field(default_factory=Counter)
     closes: Floats = field(init=False)
     columns: dict[str, int] = field(init=False)
@@ -502,21 +528,21 @@ class _Maker:
     ) -> tuple[Payload, Answer]:
         """One payload with its answer."""
         if name == "T1":
-            column, back = draws.one_of(rng, draws.one_class(rng, day)), draws.LOOKBACK
+            column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
-            seen = draws.HORIZON, back, start, end, round(moved, 4), round(spread, 4)
-            forward = float(self.closes[row + draws.HORIZON, at] / self.closes[row, at] - 1.0)
+            seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
+            forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise draws.Unsuitable("it stopped trading, or has a gap, where its answer lies")
             way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
             return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
         if name == "T7":
-            regime, call = day.regime(kind), draws.regime_call(day, kind)
+            regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
-        payload = draws.drawn(rng, name, day, odd)
+        payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
         answer = draws.answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))

@@ -130,15 +130,6 @@ def binds(payload: kinds.PairAllocation) -> bool:
     return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
 
 
-WINDOW: Final = 252
-"""Daily returns that T2 to T5 rest on; a regime looks back as far."""
-
-LOOKBACK: Final = 60
-"""Trading days that summaries cover."""
-
-HORIZON: Final = 21
-"""Trading days that T1 looks ahead."""
-
 YEAR: Final = 252
 """Trading days that annual numbers are scaled by."""
 
@@ -178,15 +169,15 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     return [one_of(rng, columns[int(place)]) for place in chosen]
 
 
-def drawn(rng: np.random.Generator, name: Template, day: Day, odd: bool) -> Payload:
+def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
     """A payload of T2 to T6. Every other T4 binds and every other T6 needs a trade."""
     if name == "T4":
-        return pair(rng, day, odd)
+        return pair(rng, day, window, odd)
     if name == "T6":
-        return rebalancing(rng, day, odd)
+        return rebalancing(rng, day, odd, lookback)
     if name == "T5":  # three to six instruments of different classes
         columns = several(rng, day, int(rng.integers(3, 7)))
-        sample = day.returns[-WINDOW:, columns]
+        sample = day.returns[-window:, columns]
         means = tuple(round(float(mean) * YEAR, 6) for mean in sample.mean(axis=0))
         if max(means) <= RISK_FREE + 0.001:
             raise Unsuitable("none earns more than the riskless rate")
@@ -194,7 +185,7 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, odd: bool) -> Payl
         return kinds.SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
     column = one_of(rng, one_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
-    returns = day.returns[-WINDOW:, column]
+    returns = day.returns[-window:, column]
     # the return at this share of the ordered ones, or the next lower: near enough to choose questions by
     at = int((returns.size - 1) * (1.0 - level if name == "T2" else 0.01))
     tail, share = -float(np.partition(returns, at)[at]), 1.0
@@ -207,10 +198,10 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, odd: bool) -> Payl
     return kinds.PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
 
 
-def pair(rng: np.random.Generator, day: Day, binding: bool) -> kinds.PairAllocation:
+def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kinds.PairAllocation:
     """T4: the required return is drawn above or below what the weights of least variance earn."""
     columns = several(rng, day, 2)
-    returns = day.returns[-WINDOW:, columns]
+    returns = day.returns[-window:, columns]
     spreads = [round(volatility(series), 6) for series in returns.T]
     first, second = (round(float(mean) * YEAR, 6) for mean in returns.mean(axis=0))
     both = round(_covariance(returns)[0][1], 10)
@@ -232,13 +223,13 @@ def pair(rng: np.random.Generator, day: Day, binding: bool) -> kinds.PairAllocat
     return kinds.PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
 
 
-def rebalancing(rng: np.random.Generator, day: Day, due: bool) -> kinds.Rebalancing:
+def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> kinds.Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
     target = np.floor(shares * _UNITS).astype(int)
     target[int(shares.argmax())] += _UNITS - target.sum()
-    grown = target * (day.closes[-1, columns] / day.closes[-1 - LOOKBACK, columns])
+    grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
     drift = grown / grown.sum() - target / _UNITS
     size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
     largest = int(np.abs(drift).argmax())
@@ -256,19 +247,19 @@ def rebalancing(rng: np.random.Generator, day: Day, due: bool) -> kinds.Rebalanc
     return kinds.Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
 
 
-def regime_call(day: Day, asked: AssetClass) -> kinds.RegimeCall:
+def regime_call(day: Day, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
     """T7."""
     moves = []
     for kind in CLASSES:
         if kind in day.index:
-            path = day.index[kind][-LOOKBACK - 1 :]
+            path = day.index[kind][-lookback - 1 :]
             moved = volatility(path[1:] / path[:-1] - 1.0)
             moves.append(
                 kinds.ClassMove(market.CLASS_NAMES[kind], round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4))
             )
-    path = day.index[asked][-LOOKBACK - 1 :]
+    path = day.index[asked][-lookback - 1 :]
     end = round(100.0 * float(path[-1] / path[0]), 2)
-    return kinds.RegimeCall(market.CLASS_NAMES[asked], LOOKBACK, end, tuple(moves))
+    return kinds.RegimeCall(market.CLASS_NAMES[asked], lookback, end, tuple(moves))
 
 
 def _covariance(returns: Floats) -> list[list[float]]:
@@ -332,11 +323,11 @@ def _line(text: str) -> str:
     return line if len(line) <= LONGEST_ITEM else line[: LONGEST_ITEM - 3] + "..."
 
 
-def day_of(history: History, row: int) -> Day:
+def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
     """The view of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
-    prices, listings = view.prices(WINDOW + 1), view.instruments
-    traded = {one.id for one in listings if one.trades_on(today)}
+    prices, listings = view.prices(window + 1), view.instruments
+    traded = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
     returns = np.round(market.simple_returns(prices.values), 6)
     usable = np.isfinite(prices.values).all(axis=0) & np.array([name in traded for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)

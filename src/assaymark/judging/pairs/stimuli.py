@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 
 import assaymark.records as rec
-from assaymark.errors import InputError
+from assaymark.errors import InputError, Problem
 from assaymark.judging.pairs import calls as c
 from assaymark.judging.pairs.calls import Brief, Pair, Stimulus, Task
 from assaymark.records import Context, Decision
@@ -270,12 +270,53 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
     return Manifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
+@rec.record
+class _StoredPair:
+    """A pair in a file: its situation by the name of the task."""
+
+    id: str
+    condition: rec.PairCondition
+    variant: str
+    task: str
+    u: Stimulus
+    v: Stimulus
+    delta: float
+    better: Literal["u", "v"] | None
+    orders: tuple[c.Order, ...]
+
+
+@rec.record
+class _Stored:
+    manifest: Manifest
+    tasks: tuple[Brief, ...]
+    pairs: tuple[_StoredPair, ...]
+
+
+_SAME = ("id", "condition", "variant", "u", "v", "better", "orders")
+
+
 def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
-    """Pairs and their manifest as canonical JSON, for a run folder; a pair names its task, which is there once."""
+    """Pairs and their manifest as canonical JSON, for a run folder."""
     briefs = {pair.task: pair.brief for pair in pairs}
-    named = ("id", "condition", "variant", "task", "u", "v", "better", "orders")
-    stored = [{**{name: getattr(pair, name) for name in named}, "delta": float(pair.delta)} for pair in pairs]
+    stored = [
+        {**{name: getattr(pair, name) for name in _SAME}, "task": pair.task, "delta": float(pair.delta)}
+        for pair in pairs
+    ]
     return rec.canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
+
+
+def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
+    """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
+    stored = rec.parse(_Stored, text, source)
+    briefs = {brief.task: brief for brief in stored.tasks}
+    if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
+        raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
+    pairs = tuple(
+        Pair(o.id, o.condition, o.variant, briefs[o.task], o.u, o.v, o.delta, o.better, o.orders) for o in stored.pairs
+    )
+    if manifest_of(pairs, stored.manifest.seed) != stored.manifest:
+        raise InputError(source, [Problem("manifest", "the pairs are not those it was made of")])
+    return pairs, stored.manifest
 
 
 PointVariant = Literal["vacuum", "ladder", "filler"]
