@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -445,7 +446,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(theirs, function, args), daemon=True)
+    process = context.Process(target=_answer_beside, args=(theirs, gc.get_threshold(), function, args), daemon=True)
     start(process)
     theirs.close()  # or its end would not be seen when the process dies
 
@@ -465,9 +466,12 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(pipe: Connection, function: Callable[..., object], args: tuple[object, ...]) -> None:
-    """Call the function, and hand over its result or its error."""
+def _answer_beside(
+    pipe: Connection, collected: tuple[int, int, int], function: Callable[..., object], args: tuple[object, ...]
+) -> None:
+    """Call the function, looking for cycles as seldom as who waits for it, and hand over its result or its error."""
     watch_parent()
+    gc.set_threshold(*collected)
     try:
         pipe.send((True, function(*args)))
     except Exception as exc:
