@@ -466,12 +466,10 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(
-    pipe: Connection, collected: tuple[int, int, int], function: Callable[..., object], args: tuple[object, ...]
-) -> None:
-    """Call the function, looking for cycles as seldom as who waits for it, and hand over its result or its error."""
+def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
+    """Call the function, looking for cycles as often as who waits for it does, and hand over its result or error."""
     watch_parent()
-    gc.set_threshold(*collected)
+    gc.set_threshold(*often)
     try:
         pipe.send((True, function(*args)))
     except Exception as exc:
