@@ -108,7 +108,7 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
 
 
 def leave_out(name: str, problems: Sequence[Problem], notes: list[str] | None) -> None:
-    """Raise what is wrong with lines, or put it into ``said`` where they may be left out."""
+    """Raise what is wrong with lines, or put it into ``notes`` where they may be left out."""
     if notes is None:
         raise InputError(name, problems)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

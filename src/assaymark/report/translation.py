@@ -45,7 +45,7 @@ _LINK: Final = re.compile(r'\bhref="(?![a-z]+:|#)([^"]+)"')
 _LITERAL: Final = re.compile(r'"([^"\n]*)"')
 _STYLE: Final = (
     ".switch{display:flex;gap:14px;margin-left:auto;font-size:14px}.switch a,.switch span{min-height:26px}"
-    ".top .wrap{flex-wrap:wrap}@media print{.switch{display:none}}"
+    ".top .wrap{flex-wrap:wrap;row-gap:0}@media print{.switch{display:none}}"
 )
 
 

@@ -560,7 +560,7 @@ def _problems(
     argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
     what: str = "",
 ) -> Iterator[Problem]:  # fmt: skip
-    """That nobody has a model, that it is built in and none of those ``known`` here, or what its arguments lack."""
+    """That nobody has a model, that it is built in but none of ``built_in``, or what its arguments lack."""
     model = asked.model
     if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)

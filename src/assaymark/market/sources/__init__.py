@@ -30,7 +30,7 @@ from assaymark.records import canonical_json, sha256_text
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
-    {one.name: one for one in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
+    {source.name: source for source in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
 )
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
@@ -51,13 +51,13 @@ def pull(
     source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Snapshot:
     """What a networked source says now, as one snapshot."""
-    known = _known(source, request, now)
+    service = _known(source, request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
-    draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
+    draft = _answered(service.name, lambda: _FETCH[service.name](request, asking))
     # The same answer on one day has one name.
     contents = {name: content_digest(table) for name, table in sorted(draft.tables.items())}
-    name = f"{known.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
-    origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
+    name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
+    origin = Origin(service.name, now, request.as_query(), service.licence, draft.notes)
     return Snapshot(name, origin, stamped(draft.tables, name))
 
 
@@ -66,9 +66,9 @@ def pull_questions(
 ) -> Questions:
     """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
     provenance."""
-    known = _known("huggingface", request, now)
+    service = _known("huggingface", request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
-    return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
+    return _answered(service.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
 def _known(source: str, request: Request, now: datetime) -> Source:
