@@ -58,8 +58,7 @@ _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
 
-ALONE: Final = ContextVar("alone", default=False)
-"""Whether the process is that of the command alone."""
+ALONE: Final = ContextVar("alone", default=False)  # whether the process is the command's and nobody else's
 
 
 def without(*modules: str) -> None:
