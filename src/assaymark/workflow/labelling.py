@@ -456,13 +456,12 @@ def _of_records(folder: RunFolder) -> Texts:
             for one in members:
                 wanted[context_of[one]][cycle].append(one)
         by_cycle: defaultdict[str, Shown] = defaultdict(list)
-        for context_id, context in store.each_context():
-            if context_id in wanted:
-                of_context = [decision for decision in every if decision.context_id == context_id]
-                material, texts = people_blocks(of_context, context, names, keep)
-                given = _sections(material)
-                for cycle, members in wanted[context_id].items():
-                    by_cycle[cycle].append((given, {member: _sections(texts[member]) for member in members}))
+        for context_id, context in store.each_context(wanted):
+            of_context = [decision for decision in every if decision.context_id == context_id]
+            material, texts = people_blocks(of_context, context, names, keep)
+            given = _sections(material)
+            for cycle, members in wanted[context_id].items():
+                by_cycle[cycle].append((given, {member: _sections(texts[member]) for member in members}))
         return by_cycle
 
     questions = tuple(
