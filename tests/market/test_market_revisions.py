@@ -241,9 +241,12 @@ def test_a_series_without_release_times_gets_a_late_one():
         tables = {**rows(), "macro": [dict.fromkeys(SCHEMAS["macro"].names) | row for row in macro]}
         lag = next((one[2] for one in market.SPACINGS if one[0] == every), 365)
         assert lag >= apart * 0.95
-        (series,) = market.history_of(made(tables)).macro
-        assert series.every == every
-        np.testing.assert_array_equal(series.released, released_after(np.array(periods, dtype="datetime64[D]"), lag))
+        for days, lags in ((lag, {}), (3, {"s": 3})):
+            (series,) = market.history_of(made(tables), lags=lags).macro
+            assert series.every == every
+            np.testing.assert_array_equal(
+                series.released, released_after(np.array(periods, dtype="datetime64[D]"), days)
+            )
 
 
 def test_filings_show_from_their_day_and_corrections_from_theirs():

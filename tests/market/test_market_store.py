@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from assaymark import market
 from assaymark.errors import InputError, LedgerError
 from assaymark.market import snapshot as cache_module
+from assaymark.market.instruments import all_days
 from assaymark.market.macro import released_after
 from assaymark.market.snapshot import OPTIONAL, SCHEMAS, cached_bars, content_digest
 
@@ -235,7 +236,7 @@ def csv(path: Path, columns: dict[str, list[object]]) -> Path:
 
 def portbench(path: Path) -> Path:
     """Two months of calendar days as PortBench's market file lays them out, its levels cut at both ends."""
-    days, rng = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]"), np.random.default_rng(0)
+    days, rng = all_days(date(2024, 1, 1), date(2024, 2, 29)), np.random.default_rng(0)
     columns: dict[str, list[object]] = {"date": days.astype(str).tolist()}
     for name in ("equities_SPY", "equities_XLF", "bonds_TLT", "real_estate_VNQ", "cryptocurrency_BTC_USD", "cash_BIL"):
         price = 100 * np.exp(np.cumsum(rng.normal(0, 0.01, days.size)))
@@ -386,8 +387,8 @@ def test_known_at_is_kept_and_must_be_a_time_and_not_early_and_a_file_holds_one_
         refused(message, market.history_from_file, long(path, sound(), **columns))
 
 
-def found_in(closes: np.ndarray, days: np.ndarray = DAYS, ids=IDS) -> list[str]:
-    return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes)]
+def found_in(closes: np.ndarray, *limits: market.Limits, days: np.ndarray = DAYS, ids=IDS) -> list[str]:
+    return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes, *limits)]
 
 
 def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshots_are_named(tmp_path):
@@ -395,6 +396,9 @@ def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshot
     closes = sound()
     closes[-1, :3] = np.nan
     assert "half a day" in found_in(closes)[0]
+    closes = sound()
+    closes[50:62, 2] = 77.0
+    assert found_in(closes, market.Limits(stale_days=13)) == []
     days = DAYS.copy()
     days[1] = days[0]
     assert found_in(sound(), days=days, ids=("A", "A", "B", "C")) == [

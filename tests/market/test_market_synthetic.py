@@ -31,7 +31,7 @@ def test_183_instruments_with_one_name_each():
 
 
 def test_every_target_is_met_for_every_seed_and_the_table_of_the_page_is_the_computed_one():
-    assert [row for row in market_table.calibration(SEEDS) if not all(row[3] <= one <= row[4] for one in row[5])] == []
+    assert [row for row in market.calibration(SEEDS) if not all(row[3] <= one <= row[4] for one in row[5])] == []
     page = market_table.PAGE.read_text(encoding="utf-8")
     assert market_table.with_table(page) == page
     assert "| correlation within | EQ | 0.48 |" in page
@@ -44,7 +44,7 @@ def test_one_seed_is_one_market():
     market.synthetic_market.cache_clear()
     again = market.synthetic_market(0)
     assert again is not first
-    for name in ("open", "high", "low", "close", "volume", "policy"):
+    for name in ("open", "high", "low", "close", "volume", "spot", "policy"):
         np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
     assert not np.array_equal(market.synthetic_market(1).close[-1], first.close[-1], equal_nan=True)
 
@@ -108,17 +108,28 @@ def test_windows_move_with_the_seed_and_stay_clear_of_2024():
     assert market.synthetic_market(0).windows == synthetic.draw_windows(synthetic.streams(0)["windows"], days)
 
 
-def test_cash_earns_the_policy_rate():
+def test_crypto_on_seven_days_agrees_with_its_weekday_sample_and_cash_earns_the_policy_rate():
+    made = market.synthetic_market(0)
+    at = np.isin(made.spot_days, made.days)
+    np.testing.assert_array_equal(made.spot[at], made.close[:, market.class_members(made.listings)["CR"]])
+    assert np.isfinite(made.spot[~at]).mean() > 0.5
+    saturdays = np.flatnonzero((made.spot_days.astype(int) + 3) % 7 == 5)[300:-2]
+    moves = np.diff(np.log(made.spot[saturdays[:, None] + np.arange(-1, 3)]), axis=1)
+    assert (np.nanstd(moves, axis=(0, 2)) > 0.01).all()
     made = market.synthetic_market(2)
     cash = equal_weighted(market.simple_returns(market.fill_gaps(made.close)), made.listings, "CA")
     assert cash.sum() == pytest.approx(made.policy[1:].sum() / 26_100, abs=0.02)
 
 
-def test_a_negative_seed_a_shared_market_and_leverage_is_a_correlation():
+def test_periods_by_name_a_negative_seed_a_shared_market_and_leverage_is_a_correlation():
+    made = market.synthetic_market(0)
+    assert made.period("pandemic")[0] == str(made.days[made.windows[1].first])
+    with pytest.raises(InputError, match="known"):
+        made.period("plague")
     with pytest.raises(InputError, match="0 or more"):
         market.synthetic_market(-1)
     with pytest.raises(ValueError, match="read-only"):
-        market.synthetic_market(0).close[0, 0] = 1.0
+        made.close[0, 0] = 1.0
     with pytest.raises(InputError, match="between -1 and 1"):
         synthetic.two_speed_volatility(np.random.default_rng(0), np.zeros((5, 1)), np.array([-1.0]))
 

@@ -118,8 +118,8 @@ class Season:
         """What the panel permits under some rules."""
         key = "panel", rules.publish, rules.halt, rules.kappa
         if key in self.known.memo:
-            made: _Panel = self.known.memo[key]
-            return made
+            cached: _Panel = self.known.memo[key]
+            return cached
         item, instruments = self.kappa, rule.instruments_of(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[_Keyed] = []
@@ -183,29 +183,29 @@ class Season:
         """The verdict of some fields, worded in English and by key."""
         supported, words = fields.level != "no-claim", english().render
         late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
-        told = (*reasons, *(text for _, text in late))
-        kept = (*conditions, *late) if supported else ()
-        worded = [Condition(id=name, text=words(text)) for name, text in kept]
-        verdict = fields.verdict(self.plan_hash, words(says), map(words, told), worded, fragility)
-        texts = tuple(text for _, text in kept)
-        return SeasonVerdict(kind, verdict, says, told, texts, None if supported else withheld)
+        told_reasons = (*reasons, *(text for _, text in late))
+        shown = (*conditions, *late) if supported else ()
+        worded = [Condition(id=name, text=words(text)) for name, text in shown]
+        verdict = fields.verdict(self.plan_hash, words(says), map(words, told_reasons), worded, fragility)
+        texts = tuple(text for _, text in shown)
+        return SeasonVerdict(kind, verdict, says, told_reasons, texts, None if supported else withheld)
 
     # Rankings: first ranks, pairs, and pairs within the margin
 
     def orders(self) -> list[SeasonVerdict]:
         """First ranks by name, pairs by name, and pairs within the margin."""
-        known, rules, found = self.known, self.rules, list[SeasonVerdict]()
-        claims = candidate_claims(_ALL, known, rules, cells=False) if len(known.agents) > 1 else []
-        if known.named("human.contrast"):
-            put_to_people((self.judged(claim, rules) for claim in claims), known)
-        judges, alike = known.get("panel.families"), self.lacking(rule.OUTCOME, known.agents) == known.agents
+        index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
+        claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
+        if index.named("human.contrast"):
+            put_to_people((self.judged(claim, rules) for claim in claims), index)
+        judges, alike = index.get("panel.families"), self.lacking(rule.OUTCOME, index.agents) == index.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
-            fields = with_people(self.judged(claim, rules), known, rules)
+            fields = with_people(self.judged(claim, rules), index, rules)
             # Whose scores a ranking is about: these judges', unless it holds for others like them.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-            says, withheld, why = kind.season(claim, fields, known, rules, scope)
+            says, withheld, why = kind.season(claim, fields, index, rules, scope)
             own = [why, *_bias_reasons(fields)]
             if alike:
                 own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
@@ -217,18 +217,18 @@ class Season:
             for name, other in self.variants(kind).items():
                 # People's agreement is held against the cut-offs of the plan under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
-                fragility[name] = with_people(self.judged(claim, other), known, people).level
+                fragility[name] = with_people(self.judged(claim, other), index, people).level
             reasons = (*shared, *own) if gate_first else (*own, *shared)
-            found.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
-        return found
+            verdicts.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
+        return verdicts
 
     def judged(self, claim: Claim, rules: Rules) -> Fields:
         """The fields of a claim about orders from the judges alone."""
-        known, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
+        index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
-        findings = [bias.own_family_of(claim, evidence, known, rules), bias.length_of(claim, evidence, known, rules)]
+        findings = [bias.own_family_of(claim, evidence, index, rules), bias.length_of(claim, evidence, index, rules)]
         if claim.asserts_order:
-            findings.append(bias.other_judges_of(claim, evidence, known, rules))
+            findings.append(bias.other_judges_of(claim, evidence, index, rules))
             # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
                 lacking = self.lacking(name, names)
@@ -237,11 +237,11 @@ class Season:
                     findings.append(_noted("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical
-            flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+            flat = (one for one in index.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
             if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
                 findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
-        findings += [*bias.clusters_of(claim, evidence, known), *self.flagged_texts(names)]
+        findings += [*bias.clusters_of(claim, evidence, index), *self.flagged_texts(names)]
         return self.fields(claim, evidence, rules, findings)
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
@@ -348,7 +348,7 @@ class Season:
             conditions = [finding.values["said"] for finding in findings]
             return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
 
-        found, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
+        verdicts, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
         for item in cleared:
             numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
             shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
@@ -356,7 +356,7 @@ class Season:
             notes = [("one-path", said("claim.condition.path", days=item.n))]
             notes += [("hindsight", text) for text in gates.hindsight]
             findings = [_noted(name, text, "qualified") for name, text in notes]
-            found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
+            verdicts.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
         if rest := [measurement for measurement in items if measurement not in cleared]:
             # That no (other) agent can be said to have earned more.
             days = max(measurement.n for measurement in rest)
@@ -364,8 +364,8 @@ class Season:
             if any(measurement.value is not None for measurement in rest):
                 agents = tuple(measurement.labels["agent"] for measurement in rest)
                 reason = said("claim.reason.beats.any", days=days, agents=agents)
-            found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
-        return found
+            verdicts.append(verdict(rest, "beats_other" if verdicts else "beats_any", reason, ()))
+        return verdicts
 
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
@@ -379,7 +379,7 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
     tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
-        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
+        around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
         level: Level = weakest(around) if around else "no-claim"
         if season.closed or len(agents) == 1:
             why = season.closed or "only"
@@ -459,26 +459,26 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
 
 def _people_said(finding: Finding) -> Said:
     """What people's grades say of an order, or why they do not test it."""
-    known = finding.values
+    numbers = finding.values
     if finding.state == "not-tested":
-        sample: Measurement = known["drawn"]
+        sample: Measurement = numbers["drawn"]
         refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
         return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
-    n, labelled = known["n"], known["labelled"]
+    n, labelled = numbers["n"], numbers["labelled"]
     if finding.state == "contradicts":
         return said("claim.reason.people.contradicts", n=n)
     if finding.state == "undecided":
-        more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
+        more = said(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
         return said("claim.condition.people.undecided", periods=labelled, more=more)
     gap: Said | str = ""
-    if len(known["seen"]) == 1:
-        (item,) = known["seen"]
+    if len(numbers["seen"]) == 1:
+        (item,) = numbers["seen"]
         gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_said(item, "points"))
-    agreed = known["agreed"]
+    agreed = numbers["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
-    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
-    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if known["lifts"] else lacks}
-    if known["anyone"]:
+    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
+    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
+    if numbers["anyone"]:
         return said("claim.condition.people.anyone", **values)
     return said("claim.condition.people.confirms", n=n, **values)
 

@@ -219,7 +219,7 @@ class Season(Frozen):
     @classmethod
     def _alpha_given_once(cls, raw: Any) -> Any:
         given = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
-        if not given or not all(isinstance(one, dict) for one in given):
+        if not given or not all(isinstance(table, dict) for table in given):
             return raw
         judging, inference = given
         if "alpha" in judging:
@@ -350,9 +350,9 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     given = raw.get("agents", [])
     if not isinstance(given, list):
         problems.append(Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})"))
-    for number, one in enumerate(given if isinstance(given, list) else ()):
+    for number, entry in enumerate(given if isinstance(given, list) else ()):
         try:
-            agents.append(RecordedAgent.model_validate(one))
+            agents.append(RecordedAgent.model_validate(entry))
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
@@ -368,10 +368,10 @@ def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season
     """The season that a file comes to beside its records."""
     if file.problems:
         raise InputError(source, list(file.problems))
-    known = {name: (family, model) for name, family, model in follows.agents}
-    chosen = file.agents or tuple(RecordedAgent(name=name) for name in known)
+    makers = {name: (family, model) for name, family, model in follows.agents}
+    chosen = file.agents or tuple(RecordedAgent(name=name) for name in makers)
     agents = [
-        {"name": one.name, "family": one.family or known[one.name][0], "model": f"{RECORDS}/{known[one.name][1]}"}
+        {"name": one.name, "family": one.family or makers[one.name][0], "model": f"{RECORDS}/{makers[one.name][1]}"}
         for one in chosen
     ]
     stated = {"capital": follows.capital, "currency": follows.currency}

@@ -139,11 +139,11 @@ class _OfStudy(_Head):
         for name in ("margin", "span"):
             if not 0 < getattr(rules, name) < math.inf:
                 yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
-        known = Rules.__dataclass_fields__
+        defaults = Rules.__dataclass_fields__
         for name in ("kappa", "test", "source"):
-            if getattr(rules, name) != known[name].default:
+            if getattr(rules, name) != defaults[name].default:
                 yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-        yield from _named(stated, known)
+        yield from _named(stated, defaults)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
             if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -190,19 +190,19 @@ class _OfSeason(_Head):
     def wrong(self) -> Iterator[Problem]:
         """Rules that no plan can have."""
         raw: Mapping[str, Any] = self.rules
-        known = SeasonGates.__dataclass_fields__
+        defaults = SeasonGates.__dataclass_fields__
         kinds: Mapping[str, tuple[type, ...]] = {
             **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
             **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
             **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
         }
-        problems = [*_named(raw, known)]
+        problems = [*_named(raw, defaults)]
         for name, forms in kinds.items():
             boolean = bool not in forms and isinstance(raw.get(name), bool)
             if name in raw and (boolean or not isinstance(raw[name], forms)):
                 problems.append(Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})"))
         for name in ("kappa", "test"):
-            if name in raw and raw[name] != known[name].default:
+            if name in raw and raw[name] != defaults[name].default:
                 problems.append(Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})"))
         if raw.get("on_failure") not in (None, "qualified", "no-claim"):
             what = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
@@ -212,10 +212,10 @@ class _OfSeason(_Head):
         yield from problems
 
 
-def _named(stated: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _named(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
     """Rules that are missing, and names that are none."""
-    for name in sorted({*stated} ^ {*known}):
-        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
+    for name in sorted({*stated} ^ {*defaults}):
+        yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
 
 
 _KINDS: Final[Mapping[str, Any]] = {
@@ -264,8 +264,8 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
-    found = (_season if season else _study)(certificate)
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+    checks = (_season if season else _study)(certificate)
+    return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
 def _study(certificate: Mapping[str, JSON]) -> Findings:
@@ -274,11 +274,11 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
     study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
     try:
         recomputation = Recomputation(study, rules, measurements)
-        found, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
+        checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
         items = recomputation.again(measurements)
-        found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
+        checks.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
-        known = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
+        index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
         rows: dict[str, tuple[Row, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):
@@ -291,15 +291,15 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
             else:
                 other = dict(zip(left, columns.rows(left), strict=True))
             if other:
-                found.given("p-values of the pairs that the claim is not about are")
-            rows[scale] = tuple(other.get(pair) or row_of(known, scale, *pair) for pair in pairs)
-        known = replace(known, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
+                checks.given("p-values of the pairs that the claim is not about are")
+            rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
+        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
-        claim = kind(claim).put(claim.dimension, claim.subjects, known, rules)
-        verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
-        found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
-        found.compare_verdicts(stated, verdict)
-        return found
+        claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
+        verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
+        checks.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
+        checks.compare_verdicts(stated, verdict)
+        return checks
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
@@ -311,7 +311,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         if problems := list(stated.wrong()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(condition) for condition in raw["hindsight"])})
         items = []
         for at, entry in enumerate(stated.tables):
             whole = canonical_json({"method": "", "value": None} | entry)
@@ -323,28 +323,28 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
-        found, claim = recomputation.found, stated.verdict.claim
-        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        checks, claim = recomputation.found, stated.verdict.claim
+        checks.given("the rules, the judges and their families, which the hash of the plan stands for, are")
         again = recomputation.again(items)
         for agent in claim.subjects:
             # The lowest and the highest judge of the agents that a claim is about, from their composites.
-            mine = [measurement for measurement in again if measurement.labels.get("agent") == agent]
-            points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
-            total = next((measurement for measurement in mine if measurement.name == rule.TOTAL), None)
+            of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
+            points = [one.value for one in of_agent if one.name == rule.COMPOSITE and one.value is not None]
+            total = next((measurement for measurement in of_agent if measurement.name == rule.TOTAL), None)
             if points and total is not None and total.value is not None:
-                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+                checks.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                checks.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                checks.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        checks.given("totals, noise floors, returns and what the pairs beside the claim's show are")
         decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
         same = [verdict for verdict in decided if verdict.verdict.claim.id == claim.id]
         if not same:
-            found.compare("the claim", claim.id, None)
+            checks.compare("the claim", claim.id, None)
         for verdict in same:
-            found.compare("scope in the tuple", stated.claim_scope, verdict.verdict.claim.scope)
-            found.compare("kind of the claim", stated.kind, verdict.kind)
-            found.compare_verdicts(stated.verdict, verdict.verdict)
-        return found
+            checks.compare("scope in the tuple", stated.claim_scope, verdict.verdict.claim.scope)
+            checks.compare("kind of the claim", stated.kind, verdict.kind)
+            checks.compare_verdicts(stated.verdict, verdict.verdict)
+        return checks
     except InputError:
         raise
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
@@ -365,7 +365,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
             )
         raise InputError(SOURCE, [Problem("format", what)])
     try:
-        found = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
+        parsed = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
     except InputError as exc:
         problems = []
         for problem in exc.problems:
@@ -377,20 +377,20 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*found.wrong(certificate["rules"])]
+    problems = [*parsed.wrong(certificate["rules"])]
     named = not any(problem.where.startswith(("claim.", "study.")) for problem in problems)
     measurements = []
     for section in SECTIONS:
-        for at, entry in enumerate(getattr(found, section)):
+        for at, entry in enumerate(getattr(parsed, section)):
             item, wrong = _measurement(entry, section, f"{section}.{at}")
             problems += wrong
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += found.wrong_pairs(measurements) if named else ()
+    problems += parsed.wrong_pairs(measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
-    return found, tuple(measurements)
+    return parsed, tuple(measurements)
 
 
 def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -427,12 +427,12 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
             try:
                 form.validate_json(canonical_json(detail[key]), strict=True)
             except ValidationError as exc:
-                found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
+                wrong = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
             else:
                 tables = detail[key].items() if key == "tables" else ()
-                found = [(f"{place}.{one}", "must be a square of counts") for one, cells in tables
+                wrong = [(f"{place}.{name}", "must be a square of counts") for name, cells in tables
                          if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
-            problems += [Problem(*one) for one in found]
+            problems += [Problem(*problem) for problem in wrong]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
@@ -444,7 +444,7 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
     wanted = [frozenset(label.split()) for label in KEPT[name].labels]
     if frozenset(item.labels) not in wanted:
-        listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
+        listed = " or ".join(", ".join(sorted(names)) or "none" for names in wanted)
         got = ", ".join(sorted(item.labels)) or "none"
         problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
     if not problems and stated != item.id:

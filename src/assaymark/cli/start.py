@@ -78,22 +78,22 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
     with opts.working(opts.NOTHING):
         try:
-            found = workflow.check_table(table, dimensions=asked["dimensions"], **given)
+            checked = workflow.check_table(table, dimensions=asked["dimensions"], **given)
         except UnnamedError as exc:
             if (named := chosen(exc)) is None:
                 raise
             given |= {"dimensions": asked["dimensions"], exc.wanted: named}
-            found = workflow.check_table(table, **given)
-        page = None if out is None else found.save(out)
-    show_checked(ctx, found, page)
+            checked = workflow.check_table(table, **given)
+        page = None if out is None else checked.save(out)
+    show_checked(ctx, checked, page)
 
 
-def show_checked(ctx: typer.Context, found: Checked, page: Path | None) -> None:
+def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
     if ctx.params["json"]:
-        opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
+        opts.say_json(checked.document | ({} if page is None else {"page": str(page)}))
         return
-    opts.show(found.summary)
+    opts.show(checked.summary)
     opts.print_lines([] if page is None else [f"page: {page}"])
 
 
@@ -101,36 +101,36 @@ def chosen(error: UnnamedError) -> tuple[str, ...] | None:
     """Which numeric columns are scores, by a question on a terminal; None where nobody can be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    known = {str(at): name for at, name in enumerate(error.columns, 1)}
-    numbered = ", ".join(f"{at} {name}" for at, name in known.items())
+    names = {str(at): name for at, name in enumerate(error.columns, 1)}
+    numbered = ", ".join(f"{at} {name}" for at, name in names.items())
     what = "scores" if error.wanted == "dimensions" else "judges"
     said = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
-    return tuple(known.get(one, one) for one in (part.strip() for part in said.split(",")) if one)
+    return tuple(names.get(word, word) for word in (part.strip() for part in said.split(",")) if word)
 
 
 def mapped(given: Sequence[str], flag: str) -> dict[str, str]:
     """``name=value`` options, and TOML files of them, as a mapping."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     problems: list[Problem] = []
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals and one.endswith(".toml"):
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals and word.endswith(".toml"):
             from assaymark.plan import read_toml
 
-            tree = read_toml(workflow.read_text(Path(one), "column map"), source=one)
+            tree = read_toml(workflow.read_text(Path(word), "column map"), source=word)
             words = {key: item for key, item in tree.items() if isinstance(item, str)}
-            problems += [Problem(f"{one}: {key}", "must be the name of a column") for key in tree if key not in words]
-            found |= words
+            problems += [Problem(f"{word}: {key}", "must be the name of a column") for key in tree if key not in words]
+            values |= words
         elif not (equals and name.strip() and value.strip()):
             from assaymark.importers.roles import ROLES
 
-            known = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
-            problems.append(Problem(flag, f"must be written NAME=VALUE (got {one!r:.60}){known}"))
+            roles = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
+            problems.append(Problem(flag, f"must be written NAME=VALUE (got {word!r:.60}){roles}"))
         else:
-            found[name.strip()] = value.strip()
+            values[name.strip()] = value.strip()
     if problems:
         raise InputError("check", problems)
-    return found
+    return values
 
 
 @contextmanager
@@ -168,10 +168,10 @@ def gate(
     from assaymark.records import to_json
 
     with _errors():
-        found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
-        value = to_json(found) | {"claim": claim, "at_least": at_least}
-        opts.say(ctx, value, workflow.gate_lines(found, at_least))
-    if not found.passed:
+        gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        value = to_json(gated) | {"claim": claim, "at_least": at_least}
+        opts.say(ctx, value, workflow.gate_lines(gated, at_least))
+    if not gated.passed:
         raise typer.Exit(1)
 
 
@@ -199,24 +199,24 @@ def proofread(
     with _errors():
         decided = workflow.read_decided(run, alias or ())
         documents = [workflow.read_document(path, decided) for path in dict.fromkeys(file)]
-        found = [workflow.proofread_text(document, decided) for document in documents]
+        checked = [workflow.proofread_text(document, decided) for document in documents]
         changes: list[str] = []
         if fix:
-            fixed = [workflow.fix_text(document, decided) for document in found]
-            found, changes = [document for document, _ in fixed], [line for _, lines in fixed for line in lines]
-    failing = any(placed.fails for text in found for placed in text.found)
+            fixed = [workflow.fix_text(document, decided) for document in checked]
+            checked, changes = [document for document, _ in fixed], [line for _, lines in fixed for line in lines]
+    failing = any(placed.fails for text in checked for placed in text.found)
     if json or format == "json":
         opts.say_json({
-            "run": str(run), "findings": [placed.view for text in found for placed in text.found], "failing": failing,
+            "run": str(run), "findings": [placed.view for text in checked for placed in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
-        opts.say_json(workflow.sarif(found))
+        opts.say_json(workflow.sarif(checked))
     elif format == "github":
-        for line in workflow.github_lines(found):
+        for line in workflow.github_lines(checked):
             typer.echo(line)
     else:
-        lines = workflow.proofread_lines(found, decided, fixing=fix)
+        lines = workflow.proofread_lines(checked, decided, fixing=fix)
         opts.print_lines([*changes, *([""] if changes else []), *lines])
     if failing:
         raise typer.Exit(1)
@@ -250,8 +250,8 @@ def serve(
         names = ["localhost" if everywhere else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
-        said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        opts.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        lines = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
+        opts.print_lines([*lines, "Ctrl-C ends this; a run that is under way goes on"])
         if open_:
             webbrowser.open(address)
         try:
@@ -313,7 +313,7 @@ def examine(environment: Mapping[str, str]) -> list[Finding]:
     for extra in dict.fromkeys(source.extra for source in SOURCES.values()):
         package(_CLIENTS[extra], f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull")
     for name in dict.fromkeys(filter(None, (source.key_variable for source in SOURCES.values()))):
-        asking = ", ".join(source for source, one in SOURCES.items() if one.key_variable == name)
+        asking = ", ".join(source for source, entry in SOURCES.items() if entry.key_variable == name)
         key(name, f"assaymark data pull: {asking}")
     return findings
 

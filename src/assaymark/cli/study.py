@@ -44,8 +44,8 @@ def demo(
     out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
         with working(opts.NOTHING):
-            found, page = workflow.check_real(out)
-        tables.show_checked(ctx, found, page)
+            checked, page = workflow.check_real(out)
+        tables.show_checked(ctx, checked, page)
         return
     with working():
         result = workflow.demo(RunFolder(out), opts.models(), datetime.now(UTC))
@@ -106,8 +106,8 @@ def controls(
     """
     now = datetime.now(UTC)
     with working():
-        made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
-    say(ctx, made.done, made.lines)
+        result = workflow.make_controls(RunFolder(run), now, count, [kind.strip() for kind in kinds.split(",")], seed)
+    say(ctx, result.done, result.lines)
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
@@ -116,14 +116,14 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     now = datetime.now(UTC)
     text = workflow.study_text(study)
     if workflow.is_plan_of_scores(text, str(study)):
-        made, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
-        lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
-        say(ctx, {"plan_hash": made, "locked_at": when}, lines)
+        fingerprint, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
+        lines = [f"plan hash {fingerprint}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
+        say(ctx, {"plan_hash": fingerprint, "locked_at": when}, lines)
         return
     with working():
         locked = workflow.lock_study(RunFolder(out), text, str(study), now, opts.models())
-    found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
+    value = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
+    say(ctx, value | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
 @app.command(epilog=examples(
@@ -148,15 +148,15 @@ def amend(
         if out is not None or reason is not None:
             opts.refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
-        made = workflow.adopt_rules(folder, now)
+        amendment = workflow.adopt_rules(folder, now)
     elif out is None or reason is None:
         opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
-        made = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
-    kept = workflow.read_lock(folder)["preregistered"]
-    value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
-    say(ctx, value, workflow.amendment_lines(made))
+        amendment = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
+    preregistered = workflow.read_lock(folder)["preregistered"]
+    value = {"amendment": amendment, "plan_hash": amendment.plan_after, "preregistered": preregistered}
+    say(ctx, value, workflow.amendment_lines(amendment))
 
 
 @app.command(epilog=examples(
@@ -257,11 +257,11 @@ def measure(
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
         with working(opts.NOTHING if out is None else opts.KEPT):
-            found = workflow.measure_table(
+            measured = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
-        value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
-        say(ctx, value, found.lines())
+        value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": measured.notes}
+        say(ctx, value, measured.lines())
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))
@@ -286,11 +286,11 @@ def claim(
         say(ctx, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
-    found = {path: workflow.verify_certificate(path) for path in verify}
-    lines = [line for path, verification in found.items() for line in workflow.verification_lines(verification, path)]
-    say(ctx, {str(path): verification for path, verification in found.items()}, lines)
-    if wrong := sum(not verification.ok for verification in found.values()):
-        raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
+    results = {path: workflow.verify_certificate(path) for path in verify}
+    lines = [line for path, verification in results.items() for line in workflow.verification_lines(verification, path)]
+    say(ctx, {str(path): verification for path, verification in results.items()}, lines)
+    if wrong := sum(not verification.ok for verification in results.values()):
+        raise AssayError(f"{wrong} of {len(results)} certificates do not follow from their own tables")
 
 
 @app.command(epilog=examples("assaymark verify runs/mine", "assaymark verify runs/mine --json | jq .differences"))
@@ -299,14 +299,14 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 
     Nothing is changed, and a read-only copy is enough. Exit status 1 if anything differs; every such file is named.
     """
-    found = workflow.verify_run(RunFolder(run))
+    verified = workflow.verify_run(RunFolder(run))
     value = {
-        "same": found.same,
-        "differences": [{"file": difference.where, "what": difference.what} for difference in found.differences],
-        "notes": found.notes,
+        "same": verified.same,
+        "differences": [{"file": difference.where, "what": difference.what} for difference in verified.differences],
+        "notes": verified.notes,
     }
-    say(ctx, value, found.lines)
-    if count := len(found.differences):
+    say(ctx, value, verified.lines)
+    if count := len(verified.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
 
@@ -331,12 +331,12 @@ def plan_calls(
     given = dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
         opts.refuse(ctx, "--budget or --effect is needed")
-    for one in price or ():
-        name, _, value = one.partition("=")
+    for text in price or ():
+        name, _, value = text.partition("=")
         try:
             given[name.strip()] = float(value)
         except ValueError:
-            opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
+            opts.refuse(ctx, f"--price must be written call=0.01 (got {text!r})")
     with working(opts.NOTHING):
         plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
@@ -362,7 +362,7 @@ def report(
     if out is not None:
         with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
-        named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
+        named = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
@@ -382,9 +382,9 @@ def report(
                 then = f"assaymark season publish {folder.path} --out SITE"
                 raise AssayError(f"the pages of a season are a site; run: {then}")
             case "judges":
-                made = workflow.datasheet_report(folder, calls, language)
-                value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-                say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+                sheets = workflow.datasheet_report(folder, calls, language)
+                value = {"page": str(sheets.page), "datasheets": sheets.sheets, "agreement": sheets.agreement}
+                say(ctx, value, [f"{len(sheets.sheets)} datasheets", f"page: {sheets.page}"])
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
@@ -457,8 +457,8 @@ def draw(
     """
     with workflow.new_folder(out) if run.is_file() else nullcontext():
         folder = _folder(run, out)
-        made = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
-    say(ctx, made, workflow.draw_lines(folder, made))
+        drawn = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
+    say(ctx, drawn, workflow.draw_lines(folder, drawn))
 
 
 @app.command(epilog=examples(
@@ -479,12 +479,12 @@ def label(
         raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
-    names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
+    names = None if graders is None else [name.strip() for name in graders.split(",") if name.strip()]
     found = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
 
-    def tell(more: dict[str, object], said: list[str]) -> None:
+    def tell(more: dict[str, object], lines: list[str]) -> None:
         value = {**found.progress(), "needed": workflow.labels_needed(found), **more}
-        say(ctx, value, [*workflow.labelling_lines(found), *said])
+        say(ctx, value, [*workflow.labelling_lines(found), *lines])
 
     if read:
         new = workflow.read_labels(found, files or [])
@@ -501,15 +501,15 @@ def label(
         for name, text in pages.items():
             write_atomic(file.parent / name, text)
         written = [str(file.parent / name) for name in pages]
-        tell({"written": written}, [f"wrote {one}" for one in written])
+        tell({"written": written}, [f"wrote {path}" for path in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
         desk = workflow.LabelDesk(found)
         with workflow.listen(desk, workflow.HOST, port) as server:
             root = f"http://{workflow.HOST}:{server.server_address[1]}"
             addresses = {grader: f"{root}{desk.path(grader)}" for grader in found.sheets.graders}
-            said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
-            tell({"addresses": addresses}, said)
+            lines = [*(f"{grader} grades at {address}" for grader, address in addresses.items()), "Ctrl-C ends this"]
+            tell({"addresses": addresses}, lines)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:

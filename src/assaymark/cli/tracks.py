@@ -29,9 +29,9 @@ Number = int | None
 
 def _group(name: str, help: str, *lines: str) -> typer.Typer:
     """A group of commands with its examples."""
-    made = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
-    app.add_typer(made, name=name)
-    return made
+    group = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
+    app.add_typer(group, name=name)
+    return group
 
 
 # --- Judges -----------------------------------------------------------------------------------------------------------
@@ -83,8 +83,8 @@ def datasheet(
         mapping = workflow.log_map(log_map or (), only or ())
         with working(opts.WHOLE):
             given = {name: ctx.params[name] for name in ("seed", "keep_going")}
-            made = workflow.measure_log(RunFolder(out), log, mapping, old=compare or (), **given)
-        _show(ctx, RunFolder(out), made)
+            sheets = workflow.measure_log(RunFolder(out), log, mapping, old=compare or (), **given)
+        _show(ctx, RunFolder(out), sheets)
         return
     if log_map or only or keep_going:
         opts.refuse(ctx, "--map, --only and --keep-going are for --from")
@@ -100,27 +100,27 @@ def datasheet(
 
         wanted = find_rubric(rubric)
     if dry_run:
-        found = workflow.expect_datasheets(
+        forecast = workflow.expect_datasheets(
             folder, judges, workflow.prices_of(who), tasks, seed, strict, pointwise, wanted
         )
-        opts.say_forecast(ctx, found)
+        opts.say_forecast(ctx, forecast)
         return
     with working():
-        made = workflow.measure_judges(
+        sheets = workflow.measure_judges(
             folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
             pointwise=pointwise, rubric=wanted, study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (),
         )  # fmt: skip
-    _show(ctx, folder, made, who)
+    _show(ctx, folder, sheets, who)
 
 
-def _show(ctx: typer.Context, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, sheets: MadeSheets, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     from assaymark.report.terminal import datasheet_summary
 
-    value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-    shown = datasheet_summary(made.sheets, made.agreement)
-    opts.say_paid(ctx, folder, who, value, [f"page: {made.page}"], summary=shown)
+    value = {"page": str(sheets.page), "datasheets": sheets.sheets, "agreement": sheets.agreement}
+    shown = datasheet_summary(sheets.sheets, sheets.agreement)
+    opts.say_paid(ctx, folder, who, value, [f"page: {sheets.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         folder = RunFolder(out or workflow.default_folder(wanted))
         text, source = workflow.plan_text(plan, wanted)
         if dry_run:
-            found = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(who))
-            opts.say_forecast(ctx, found)
+            forecast = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(who))
+            opts.say_forecast(ctx, forecast)
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
@@ -287,8 +287,8 @@ def season_run(
     """Run every day that is due, a replay to its end; resumes after a kill."""
     who = opts.payer(ctx)
     if dry_run:
-        found = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
-        opts.say_forecast(ctx, found)
+        forecast = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
+        opts.say_forecast(ctx, forecast)
         return
     _run(ctx, season, who, workflow.run_season)
 

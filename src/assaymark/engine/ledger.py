@@ -170,8 +170,8 @@ class BatchBook:
         """The attempts that a batch consists of, by call key."""
         for row in self._read(_MEMBERS, {"label": label}):
             _check_member(row)
-        found = self._read(_BATCH_ATTEMPTS, {"label": label})
-        return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in found}
+        rows = self._read(_BATCH_ATTEMPTS, {"label": label})
+        return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in rows}
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
@@ -266,8 +266,8 @@ def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int 
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
-    kept = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
-    wanted = f"SELECT rowid, {', '.join(kept)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
+    names = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
+    wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
     for row in driver.execute(wanted, (before.last, 2**63 - 1 if last is None else last)):
@@ -368,7 +368,7 @@ class Ledger:
                     # Those that were sealed before are not read again
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
                     sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
-                    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
+                    if (now := {name: total for name, total in sums.items() if total.rows}) != before:
                         database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
         finally:
@@ -397,10 +397,10 @@ class Ledger:
 
     def verify(self) -> int:
         """Go over everything: the structure, each row and each object. Returns how many rows were found right."""
-        found = self.audit()
-        if found.differences:
-            raise LedgerError(found.differences[0])
-        return found.rows
+        audit = self.audit()
+        if audit.differences:
+            raise LedgerError(audit.differences[0])
+        return audit.rows
 
     def audit(self) -> Audit:
         """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
@@ -414,7 +414,7 @@ class Ledger:
                 schema.replies: lambda row: raws.append(schema.facts_of(row)[1]), schema.sources: schema.source_of,
                 **BATCH_CHECKS, **chunk_book.CHECKS, schema.meta: database.check_note,
             }  # fmt: skip
-            found: list[str] = []
+            differences: list[str] = []
             checked = 0
             for table in _there(connection, checks):
                 wanted = database.NOTES if table is schema.meta else sa.select(table)
@@ -423,25 +423,25 @@ class Ledger:
                     try:
                         checks[table](row)
                     except LedgerError as exc:
-                        found.append(str(exc))
+                        differences.append(str(exc))
             # The response bodies that replies name and that are not there; no foreign key says so
             digests = {raw for raw in raws if raw is not None}
-            held = set(
+            stored = set(
                 connection.scalars(sa.select(schema.objects.c.sha256).where(schema.objects.c.kind == schema.RAW))
             )
             gone = [
                 f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
-                for digest in sorted(digests - held)
+                for digest in sorted(digests - stored)
                 if connection.scalar(sa.select(schema.objects.c.sha256).where(schema.objects.c.sha256 == digest))
                 is None
             ]
-            found += gone
+            differences += gone
             try:
                 sealed = _sealed(connection)
             except LedgerError:  # named above
-                return Audit(checked, tuple(found))
+                return Audit(checked, tuple(differences))
             if sealed is None:
-                return Audit(checked, tuple(found))
+                return Audit(checked, tuple(differences))
             since: list[str] = []
             for table in _there(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
@@ -457,15 +457,15 @@ class Ledger:
                         now = connection.exec_driver_sql(at, (number,)).first()
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
                         what = f"row {number:,} of {table.name} {how} since it was sealed"
-                    found.append(f"{what}; restore the ledger from a copy")
+                    differences.append(f"{what}; restore the ledger from a copy")
                 later = _summed(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
-            return Audit(checked, tuple(found), tuple(since))
+            return Audit(checked, tuple(differences), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
-        waiting, known, new = iter(calls), set[str](), 0
+        waiting, sent, new = iter(calls), set[str](), 0
         last: tuple[object, object] = (None, None)
         while True:
             now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
@@ -474,19 +474,19 @@ class Ledger:
                 planned.append({"key": call.key, "model": model, "spec": call.canonical, "planned_at": now})
                 if call.messages is not last[0] or call.schema is not last[1]:  # neighbours mostly share their prompt
                     last = (call.messages, call.schema)
-                    texts.update({text.sha256: text for text in call.texts if text.sha256 not in known})
+                    texts.update({text.sha256: text for text in call.texts if text.sha256 not in sent})
             if not planned:
                 return new
             planned.sort(key=itemgetter("key"))
-            if len(known) > _KNOWN_TEXTS:
-                known.clear()
-            known.update(texts)
-            held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
+            if len(sent) > _KNOWN_TEXTS:
+                sent.clear()
+            sent.update(texts)
+            stored = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
             packed = []
-            for digest in texts.keys() - held:
+            for digest in texts.keys() - stored:
                 packed.append(pack(text_bytes(texts[digest].text)))
-                if (found := packed[-1].sha256) != digest:
-                    what = f"a prompt part is named {digest} but its text has the sha256 {found}; use Text.of"
+                if (sha256 := packed[-1].sha256) != digest:
+                    what = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
                     raise LedgerError(what)
             new += self._add(packed, "prompt", schema.calls, planned)
 
@@ -494,13 +494,13 @@ class Ledger:
         """Those of ``keys`` that have no reply yet, in the order given."""
         asked = list(keys)
         if len(asked) <= _KEYS_WORTH_A_SCAN:
-            held = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
+            answered = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
         else:  # all replies are gone over once
             wanted = frozenset(asked)
             with self._store.reading() as connection:
                 found = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
-                held = {key for key in found if key in wanted}
-        return [key for key in asked if key not in held]
+                answered = {key for key in found if key in wanted}
+        return [key for key in asked if key not in answered]
 
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
@@ -545,11 +545,11 @@ class Ledger:
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """The replies to these calls, in the order given; calls without one are passed over."""
         for group in database.groups(keys, database.KEYS_A_QUERY):
-            found = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
-            bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
+            rows = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
+            bodies = self._objects({body for _, (_, body) in rows.values() if body is not None})
             for key in group:
-                if key in found:
-                    row, (facts, body) = found[key]
+                if key in rows:
+                    row, (facts, body) = rows[key]
                     raw = None if body is None else bytes_text(bodies[body])
                     yield key, schema.reply_of(row, facts, raw, self._store.read)
 
@@ -557,8 +557,8 @@ class Ledger:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
             wanted = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
-            found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
-            for row in found:
+            rows = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
+            for row in rows:
                 facts = Reply(text="", **schema.facts_of(row)[0])
                 yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
@@ -578,9 +578,9 @@ class Ledger:
 
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
-        found = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
+        rows = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
-        return [schema.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
+        return [schema.attempt_of(row) for row in rows if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
         """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
@@ -614,17 +614,17 @@ class Ledger:
 
     def sources(self) -> list[Source]:
         """The imported files, in the order they were added."""
-        found = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
-        return [schema.source_of(row) for row in found]
+        rows = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
+        return [schema.source_of(row) for row in rows]
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
         there = self._store.rows_among(_OBJECTS, sorted(digests))
-        found = {row["sha256"]: schema.object_of(row["sha256"], row, self._store.read) for row in there}
+        blobs = {row["sha256"]: schema.object_of(row["sha256"], row, self._store.read) for row in there}
         for digest in digests:
-            if digest not in found:
+            if digest not in blobs:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
-        return found
+        return blobs
 
     def _add(
         self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()

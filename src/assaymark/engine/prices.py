@@ -171,9 +171,9 @@ class Prices:
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
             costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
-        known = [cost for cost in costs if cost is not None]
+        priced = [cost for cost in costs if cost is not None]
         basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens: {' or '.join(sorted(words)) or 'none'}"
-        return Estimate(tokens, output, sum(known) if len(known) == len(costs) else None, basis)
+        return Estimate(tokens, output, sum(priced) if len(priced) == len(costs) else None, basis)
 
 
 def load_prices(path: Path | None = None) -> Prices:
@@ -210,8 +210,8 @@ def text_of_prices(prices: Prices) -> str:
 def prices_of_text(text: str) -> Prices:
     """The table of prices that `text_of_prices` wrote down."""
     try:
-        found = json.loads(text)
-        return Prices(str(found["source"]), tuple(Price.model_validate(entry) for entry in found["entries"]))
+        table = json.loads(text)
+        return Prices(str(table["source"]), tuple(Price.model_validate(entry) for entry in table["entries"]))
     except ValidationError as exc:
         raise InputError("the noted prices", problems_of(exc)) from None
     except (ValueError, TypeError, KeyError) as exc:
@@ -372,11 +372,11 @@ class SpendLimit:
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
         answered = ledger.answered(since=self._until - _MARGIN_S)
-        found = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
-        in_batches = ledger.batches.answered_in_batches([answer.key for answer in found])
+        unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
+        in_batches = ledger.batches.answered_in_batches([answer.key for answer in unpaid])
         paid: dict[Place, float] = {}
         unpriced: dict[Place, str] = {}
-        for answer in found:
+        for answer in unpaid:
             cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
                 unpriced[answer.key, answer.number] = answer.key
@@ -391,10 +391,10 @@ class SpendLimit:
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
-        until = max([self._until, *(answer.finished_at for answer in found)])
+        until = max([self._until, *(answer.finished_at for answer in unpaid)])
         # what the newest of these replies took of their bounds, some of each model
         wanted: dict[str, Reply] = {}
-        for answer in sorted(found, key=lambda answer: -answer.finished_at) if self._share is not None else ():
+        for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
             self._read[answer.model] += 1
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
                 wanted[answer.key] = answer.reply
@@ -476,8 +476,8 @@ class Reservation:
                 share = None if purse._share is None else purse._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # how much of its bound a reply took
                     purse._seen.setdefault(self.most.manner, _Seen()).add(share)
-                known = purse._cost(self.call.model, result, False)
-                purse._pay(place, self.most.usd if known is None else known)
+                cost = purse._cost(self.call.model, result, False)
+                purse._pay(place, self.most.usd if cost is None else cost)
             elif result is not None and result.outcome != "failed":
                 purse._cut_off[place] = self.most
         purse.wake()

@@ -305,11 +305,11 @@ class Gate:
 
     async def _book(self, tokens: int) -> Booking | None:
         """Wait for room for one attempt; None when the gate was shut meanwhile."""
-        mine: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((tokens, mine))
+        turn: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, turn))
         if self._server is None or self._server.done():
             self._server = asyncio.create_task(self._serve())
-        bucket = await mine
+        bucket = await turn
         return None if bucket is None else (bucket, tokens)
 
     async def _serve(self) -> None:
@@ -404,10 +404,10 @@ class Leases:
         if keys is not None:
             which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
         with self._store.writing() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
-            claims = sorted((row.key, row.fence) for row in found)
+            claims = sorted((row.key, row.fence) for row in rows)
             lost: list[Attempt] = []
             for group in groups([key for key, fence in claims if fence > 1], KEYS_A_QUERY):
                 lost += map(schema.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
@@ -432,8 +432,8 @@ class Leases:
 
     def any_left(self, model: str, since: float, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
-        (found,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
-        return bool(found["any_left"])
+        (row,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
+        return bool(row["any_left"])
 
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
         """Write down planned calls, and queue those that are new. Returns how many they were."""
@@ -531,9 +531,9 @@ class Work:
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
         calls = self._ledger.load([key for key, _ in claims], self._texts)
-        held = self.leases is not None
+        leased = self.leases is not None
         return [
-            PendingCall(key, call, fence if held else None) for (key, fence), call in zip(claims, calls, strict=True)
+            PendingCall(key, call, fence if leased else None) for (key, fence), call in zip(claims, calls, strict=True)
         ]
 
     def _claim(self, n: int, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:

@@ -71,15 +71,15 @@ class Watch:
         manner = _manner(call)
         if manner in self._good or manner in self._stopped:
             return
-        found = self._unusable(call, reply)
-        if found is None:
+        problem = self._unusable(call, reply)
+        if problem is None:
             self._good.add(manner)
             return
         first = self._first.setdefault(manner, [])
         first.append(first_line(reply.text))
         if len(first) == FIRST:
-            why = f"none of its first {FIRST} replies is usable ({found[1]}; the first: {first[0]})"
-            self._stopped[manner] = f"{found[0]}: {why}; {KEPT}"
+            why = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
+            self._stopped[manner] = f"{problem[0]}: {why}; {KEPT}"
 
 
 def first_line(text: str) -> str:
@@ -420,15 +420,15 @@ class _Feed:
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            found = await _in(self._thread, self._run.work.more, self._lane, self._n)
-            self._empty = found is None
-            self._dues.extend(found or ())
-            if found:
+            due = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            self._empty = due is None
+            self._dues.extend(due or ())
+            if due:
                 run = self._run
                 if run.purse is not None and run.work.renew_every_s is not None:  # see what others have paid
                     run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
                 return True
-            if found is not None:
+            if due is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._run.over.wait(), min(wait, self._run.work.renew_every_s or wait))
                 wait = min(2 * wait, _LOOK_AGAIN_S[1])

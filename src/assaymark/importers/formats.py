@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import aitrader, arenas, capitalbench
 from assaymark.importers.generic import import_generic
+from assaymark.importers.read import Progress
 from assaymark.importers.report import Imported, RecordedTrack
 from assaymark.records import Provenance
+
+
+class Read(Protocol):
+    """From the bytes of files to records; pure."""
+
+    def __call__(
+        self, files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
+    ) -> Imported:
+        """The records in ``files``, and the report on them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class Importer:
     title: str
     patterns: tuple[str, ...]
     provenance: Provenance
-    read: Callable[..., Imported]
+    read: Read
     track: Callable[[Mapping[str, bytes], str], RecordedTrack] | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:

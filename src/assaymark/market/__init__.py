@@ -20,12 +20,12 @@ if TYPE_CHECKING:
         synthetic_history,
     )  # fmt: skip
     from assaymark.market.instruments import (
-        CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Finding, Listing, class_members, fill_gaps,
-        price_findings, simple_returns, snapshot_problems, universe, weekdays,
+        CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Finding, Limits, Listing, class_members, fill_gaps,
+        price_findings, sample_on, simple_returns, snapshot_problems, universe, weekdays,
     )  # fmt: skip
     from assaymark.market.macro import (
-        UNDEFINED, Correlations, Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact,
-        class_correlations, class_index, drawdown, pairwise_correlation, regimes,
+        UNDEFINED, Correlations, Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact, calibration,
+        calibration_table, class_correlations, class_index, drawdown, pairwise_correlation, regimes,
     )  # fmt: skip
     from assaymark.market.open import (
         LONG_GAP, SPACINGS, ClassOverview, Condition, Quote, class_overviews, condition, gaps_of, history_of,
@@ -40,13 +40,13 @@ __all__ = [
     "CLASSES", "CLASS_NAMES", "CLOSE_OF_DAY", "FIELDS", "LONG_GAP", "NEUTRAL_NOW", "PORTBENCH_NOTES", "REGIMES",
     "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "Condition",
     "CorporateAction", "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Finding", "Fundamentals", "History",
-    "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin",
+    "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin",
     "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Snapshot", "SyntheticMarket",
-    "class_correlations", "class_index", "class_members", "class_overviews",
+    "calibration", "calibration_table", "class_correlations", "class_index", "class_members", "class_overviews",
     "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of", "history_from_file",
     "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",
     "pairwise_correlation", "price_findings", "probe_result", "quotes", "read_manifest",
-    "read_snapshot", "regimes", "sanitise", "shown_prices", "simple_returns", "snapshot_from_file",
+    "read_snapshot", "regimes", "sample_on", "sanitise", "shown_prices", "simple_returns", "snapshot_from_file",
     "snapshot_of", "snapshot_problems", "synthetic_history", "synthetic_market", "synthetic_minutes",
     "synthetic_snapshot", "universe", "weekdays", "write_snapshot",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -333,6 +333,27 @@ _TRIES: Final = 200
 _BOOK: Final = 100_000.0
 
 
+class MinuteSource(Protocol):
+    """Where minutes come from: the instruments it offers, the days of each regime, and the bars of one of them."""
+
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """Class names by instrument, for everything that is offered."""
+        ...
+
+    def days_of(self, regime: str) -> np.ndarray:
+        """The days of a regime (datetime64[D]); `UnknownNameError` for a regime that it does not have."""
+        ...
+
+    def day(self, instrument: str, day: np.datetime64) -> Bars | None:
+        """The bars of one instrument on one day, oldest first; None where it did not trade."""
+        ...
+
+    def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
+        """What whoever owns the daily history knows: lows and highs, and the column of each instrument."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SyntheticMinutes:
     """The minutes of the synthetic market: six instruments of four classes, one of which lists late."""
@@ -382,10 +403,6 @@ class SyntheticMinutes:
         market, offered = self.market, self.classes
         columns = {listing.id: column for column, listing in enumerate(market.listings) if listing.id in offered}
         return DailyRanges(market.days, market.low, market.high), columns
-
-
-MinuteSource = FileMinutes | SyntheticMinutes
-"""Where minutes come from: the instruments on offer, the days of each regime, and the bars of one of them."""
 
 
 @record

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
-from assaymark.market.instruments import AssetClass, Listing, mixed_snapshots, price_findings
+from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
 from assaymark.records import canonical_json, repeated, sha256_text
@@ -31,7 +31,9 @@ LARGEST_FILE = 2 << 30
 """Bytes of the largest file that is read."""
 
 
-def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list[Problem]]:
+def history_from_file(
+    path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
+) -> tuple[History, list[Problem]]:
     """A store from one file of prices, and what is wrong with it."""
     bars = _read(path, sampled=False)
     names, event, known_at = (bars.columns[name] for name in ("instrument", "event_date", "known_at"))
@@ -45,7 +47,7 @@ def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list
     times[row, column] = known_at
     for name, table in tables.items():
         table[row, column] = bars.columns[name]
-    problems = [Problem(finding.where, finding.what) for finding in price_findings(days, ids, tables["close"])]
+    problems = [Problem(finding.where, finding.what) for finding in price_findings(days, ids, tables["close"], limits)]
     problems += [Problem(name, "has no price at all") for name in bars.empty]
     counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
     refused = [Problem(f"{key}, {day}", "the bar is there more than once") for (key, day), n in counts.items() if n > 1]
@@ -53,14 +55,15 @@ def history_from_file(path: Path, *, strict: bool = True) -> tuple[History, list
         refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
     if refused or (strict and problems):
         raise InputError(path.name, [*refused, *problems])
-    listings = []
+    given = {listing.id: listing for listing in listings}
+    described = []
     for place, name in enumerate(ids):
-        # An equity, unless the file says otherwise, from its first price on.
+        # An instrument nobody described is an equity from its first price on.
         there = np.flatnonzero(np.isfinite(tables["close"][:, place]))
         first = days[there[0] if there.size else 0].astype(object)
-        listings.append(Listing(name, bars.classes.get(name, "EQ"), "", name, first))
+        described.append(given.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
     snapshot = bars.snapshot or path.stem
-    return History(tuple(listings), days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
+    return History(tuple(described), days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
 
 
 def read_price_table(path: Path) -> Any:
@@ -182,8 +185,9 @@ class _Bars:
 
 
 def snapshot_from_file(
-    path: Path, now: datetime, *, licence: str = "not stated", currency: str = "",
+    path: Path, now: datetime, *, listings: Sequence[Listing] = (), licence: str = "not stated", currency: str = "",
     asset_class: AssetClass = "EQ", symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
+    limits: Limits | None = None,
 ) -> Snapshot:  # fmt: skip
     """A file of prices as a snapshot, named by its contents."""
     bars = _read(path)
@@ -199,7 +203,7 @@ def snapshot_from_file(
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _tables(bars, currency or bars.currency, path.name)
+    tables = _tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
@@ -215,7 +219,7 @@ def snapshot_from_file(
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [listing.asset_class for listing in history.listings]
-    findings = price_findings(history.days, listed, history.bars["close"], groups)
+    findings = price_findings(history.days, listed, history.bars["close"], limits, groups)
     wrong = [Problem(finding.where, finding.what) for finding in findings if finding.kind == "sign"]
     names, event = bars.columns["instrument"], bars.columns["event_date"]
     for kind in (field for field in ("open", "high", "low") if field in bars.columns):  # orders fill at opens
@@ -319,7 +323,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     return _Bars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _Bars, currency: str, name: str) -> dict[str, Any]:
+def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: str) -> dict[str, Any]:
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
@@ -363,8 +367,11 @@ def _tables(bars: _Bars, currency: str, name: str) -> dict[str, Any]:
     # From the last row to the first, so that the row of the first day is the one that stays.
     order = np.argsort(days, kind="stable")[::-1]
     first = dict(zip(instruments[order].tolist(), days[order].astype(object).tolist(), strict=True))
-    names = dict.fromkeys(instruments.tolist())
-    rows = [Listing(name, bars.classes[name], "", name, first[name]).as_row(currency or None) for name in names]
+    described = [
+        listings.get(name) or Listing(name, bars.classes[name], "", name, first[name])
+        for name in dict.fromkeys(instruments.tolist())
+    ]
+    rows = [listing.as_row(currency or None) for listing in described]
     return {
         "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),

@@ -235,8 +235,25 @@ GAP_LIMIT = 5
 
 def weekdays(first: date, last: date) -> np.ndarray:
     """Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D])."""
-    days = np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
+    days = all_days(first, last)
     return days[np.is_busday(days)]
+
+
+def all_days(first: date, last: date) -> np.ndarray:
+    """Every calendar day from ``first`` to ``last``, both included, as days (datetime64[D])."""
+    return np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
+
+
+def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day."""
+    if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
+        raise InputError("calendar", ["the days of a series must increase, each day once"])
+    sample = np.full((days.size, *values.shape[1:]), np.nan)
+    if source_days.size:
+        at = np.minimum(np.searchsorted(source_days, days), source_days.size - 1)
+        there = source_days[at] == days
+        sample[there] = values[at[there]]
+    return sample
 
 
 def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
@@ -280,11 +297,16 @@ _DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)
 # What may be wrong with prices from outside: every problem of a table is found and named at once
 
 
-STALE_DAYS: Final = 10
-"""So many equal closes in a row are frozen."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From when on a price table counts as wrong."""
 
-_JUMP, _FALL = 5.0, 0.95  # a return above the one, or a loss above the other, cannot be believed
-_HALF_DAY: Final = 0.5
+    stale_days: int = 10
+    jump: float = 5.0
+    fall: float = 0.95
+    gap_days: int = GAP_LIMIT
+    half_day: float = 0.5
+
 
 Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
 """What a finding is about."""
@@ -302,10 +324,11 @@ class Finding:
 
 
 def price_findings(
-    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, groups: Sequence[object] | None = None
-) -> list[Finding]:
+    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
+    groups: Sequence[object] | None = None,
+) -> list[Finding]:  # fmt: skip
     """Everything that may be wrong with a table of closes."""
-    findings = list[Finding]()
+    limit, findings = limits or Limits(), list[Finding]()
     unique, counts = np.unique(days, return_counts=True)
     findings += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
@@ -322,20 +345,20 @@ def price_findings(
             what = f"a price must be positive (got {closes[row, column]:g})"
             findings.append(Finding("sign", f"{name}, {days[row]}", what, 0, column))
         holes = np.diff(there) - 1
-        for place in np.flatnonzero(holes > GAP_LIMIT):
-            what = f"{holes[place]} days in a row are missing (up to {GAP_LIMIT} are carried)"
+        for place in np.flatnonzero(holes > limit.gap_days):
+            what = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
             findings.append(Finding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
-        if (behind := days.size - 1 - int(there[-1])) > GAP_LIMIT:
+        if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
             what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
             findings.append(Finding("stale", name, what, behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
-            if (length := stop - start) >= STALE_DAYS:
+            if (length := stop - start) >= limit.stale_days:
                 what = f"is frozen: {length} equal closes in a row"
                 findings.append(Finding("frozen", f"{name}, {days[there[start]]}", what, length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
-        for place in np.flatnonzero((moves > _JUMP) | (moves < -_FALL)):
+        for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
             what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
             findings.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
     # Days on which many instruments of a group that trade before and after are missing: a download that was cut off
@@ -347,7 +370,7 @@ def price_findings(
         # The last row counts as due for whatever had a price the day before: half a day is mostly today's.
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
         expected, present = due.sum(axis=1), priced.sum(axis=1)
-        for row in np.flatnonzero((present > 0) & (present < _HALF_DAY * expected)):
+        for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
             what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
             findings.append(Finding("half day", str(days[row]), what))
     return findings

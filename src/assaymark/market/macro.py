@@ -12,13 +12,24 @@ import numpy as np
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market.instruments import (
     CLASS_NAMES,
+    CLASSES,
     AssetClass,
     Listing,
     class_members,
+    fill_gaps,
     known_from,
     simple_returns,
 )
-from assaymark.market.synthetic import SyntheticMarket, streams
+from assaymark.market.synthetic import (
+    CRYPTO_DRAWDOWN,
+    EQUAL_WEIGHT_VOLATILITY,
+    INTRA,
+    VOLATILITY,
+    WITH_EQUITIES,
+    SyntheticMarket,
+    streams,
+    synthetic_market,
+)
 
 # Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)
 
@@ -141,6 +152,72 @@ def class_correlations(matrix: Correlations, listings: Sequence[Listing]) -> dic
     if not means:
         raise NotMeasurableError("no pair of instruments has enough common days that move")
     return means
+
+
+# What the synthetic market measures, beside what it was calibrated to: the table of the documentation
+
+WINDOW = 41
+"""Returns of one correlation window: PortBench prints its correlations from a trailing window of so many days."""
+
+_YEAR = 252
+
+
+CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
+"""A calibrated figure, its class, its target in words, the allowed range, and what each seed's market has."""
+
+
+def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
+    """Every calibration target with the values measured in the markets of these seeds."""
+    measured = [measure(synthetic_market(seed)) for seed in seeds]
+    targets: list[tuple[str, str, str, float, float]] = []
+    for figure, wanted in (("correlation within", INTRA), ("correlation with equities", WITH_EQUITIES)):
+        targets += [(figure, name, f"{value:.2f}", value - 0.06, value + 0.06) for name, value in wanted.items()]
+    for name in CLASSES:
+        low, high = VOLATILITY[name]
+        text = f"{100 * low:.3g} to {100 * high:.3g} %"
+        targets += [(f"{end} volatility", name, text, low, high) for end in ("lowest", "highest")]
+    low, high = CRYPTO_DRAWDOWN
+    targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
+    about = EQUAL_WEIGHT_VOLATILITY
+    targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
+    return [(*target, tuple(figures[target[:2]] for figures in measured)) for target in targets]
+
+
+def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
+    """The calibrated figures of one market, by (figure, class)."""
+    closes = fill_gaps(market.close)
+    returns, calm = simple_returns(closes), market.calm[1:]
+    figures: dict[tuple[str, str], float] = {}
+    starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
+    each = [
+        class_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), market.listings)
+        for at in starts
+    ]
+    means = {pair: float(np.mean([table[pair] for table in each if pair in table])) for pair in each[-1]}
+    for name in CLASSES:
+        figures["correlation within", name] = means[name, name]
+        figures["correlation with equities", name] = means[name, "EQ"]
+    volatility = np.nanstd(returns[calm], axis=0, ddof=1) * np.sqrt(_YEAR)
+    for name, columns in class_members(market.listings).items():
+        figures["lowest volatility", name] = float(volatility[columns].min())
+        figures["highest volatility", name] = float(volatility[columns].max())
+    index, window = class_index(closes, market.listings)["CR"], market.windows[-1]
+    path = index[window.first - 1 : window.last + 1]
+    figures["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
+    equal = np.nanmean(returns[calm], axis=1)
+    figures["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
+    return figures
+
+
+def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
+    """The calibration as a Markdown table, one row per figure and class, one column per seed."""
+    head = ["figure", "class", "target", *(f"seed {seed}" for seed in seeds)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, asset_class, target, _, _, measured in calibration(seeds):
+        as_share = "%" in target
+        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in measured]
+        lines.append("| " + " | ".join([name, asset_class, target, *values]) + " |")
+    return "\n".join(lines) + "\n"
 
 
 _NOON = 12 * 3600

@@ -19,6 +19,7 @@ from assaymark.market.instruments import (
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
+    Limits,
     Listing,
     class_members,
     fill_gaps,
@@ -39,7 +40,7 @@ class Condition:
     notes: tuple[Problem, ...]
 
 
-def condition(history: History) -> Condition:
+def condition(history: History, limits: Limits | None = None) -> Condition:
     """Look over a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
@@ -47,12 +48,12 @@ def condition(history: History) -> Condition:
     ids, groups = [listing.id for listing in history.listings], [listing.asset_class for listing in history.listings]
     problems: list[Problem] = []
     notes: list[Problem] = []
-    for finding in price_findings(history.days, ids, bars["close"], groups):
+    for finding in price_findings(history.days, ids, bars["close"], limits, groups):
         delisted = history.listings[finding.column].delisted
         if finding.kind == "stale" and delisted is not None:
             # Delisted within a gap's length of its last price: it ended in order.
             last = history.days[history.days.size - 1 - finding.days]
-            if int(np.busday_count(last, np.datetime64(delisted))) <= GAP_LIMIT:
+            if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
                 continue
         light = finding.kind == "gap" and finding.days <= LONG_GAP
         light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"
@@ -166,7 +167,7 @@ _YEARLY: Final = ("year", 400, 365, 750)
 _FOREVER: Final = np.iinfo(np.int64).max
 
 
-def open_history(folder: Path, *, cache: bool = True) -> History:
+def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: bool = True) -> History:
     """The store of a snapshot's folder."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
@@ -177,13 +178,13 @@ def open_history(folder: Path, *, cache: bool = True) -> History:
         bars = _bars(manifest.id, read_table(folder, "bars", manifest), ids)
         if cache:
             keep_bars(folder, manifest.digest, bars)
-    return _store(manifest.id, manifest.origin.source, tables, bars)
+    return _store(manifest.id, manifest.origin.source, tables, bars, lags or {})
 
 
-def history_of(snapshot: Snapshot) -> History:
-    """The store of a snapshot in memory. Errors as `open_history`."""
+def history_of(snapshot: Snapshot, *, lags: Mapping[str, int] | None = None) -> History:
+    """The store of a snapshot in memory. Parameters and errors as `open_history`."""
     bars = _bars(snapshot.id, snapshot.tables["bars"], _ids(snapshot.id, snapshot.tables["instruments"]))
-    return _store(snapshot.id, snapshot.origin.source, snapshot.tables, bars)
+    return _store(snapshot.id, snapshot.origin.source, snapshot.tables, bars, lags or {})
 
 
 def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
@@ -225,7 +226,7 @@ def _ids(name: str, table: Any) -> list[str]:
     return ids
 
 
-def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars) -> History:
+def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, lags: Mapping[str, int]) -> History:
     """Everything put together, or every problem of the other tables."""
     rows, problems = tables["instruments"].to_pylist(), []
     there = np.isfinite(bars.bars["close"]).any(axis=0)
@@ -264,7 +265,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars) ->
             apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
             every, _, lag, limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
             starts, ends = (vintages[f"realtime_{edge}"].cast(pa.int64()) for edge in ("start", "end"))
-            usual = released_after(periods, lag)
+            usual = released_after(periods, lags.get(code, lag))
             given = seconds_up(starts.fill_null(0).to_numpy())
             released = np.where(starts.is_valid().to_numpy(), given, usual)
             until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)

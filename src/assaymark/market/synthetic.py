@@ -17,6 +17,7 @@ from assaymark.market.instruments import (
     AssetClass,
     Listing,
     ShownHistory,
+    all_days,
     class_members,
     policy_rate,
     universe,
@@ -108,11 +109,26 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
 
 # What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
 # not print (sub-sector shares, other correlations, sizes of the legs of stress windows) is chosen here beside them.
+INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
+"""Mean correlation between two instruments of one class."""
+
 DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
 """What the generator aims at within a class: 41-day windows with changing volatility read 2 to 4 % less than this."""
 
 WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
 """Mean correlation between an instrument of the class and an equity."""
+
+VOLATILITY: dict[AssetClass, tuple[float, float]] = {
+    "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
+    "CA": (0.001, 0.003),
+}  # fmt: skip
+"""Lowest and highest calm volatility of an instrument, a year."""
+
+CRYPTO_DRAWDOWN = (0.50, 0.70)
+"""Fall of the crypto class in the tightening window, as shares of the peak."""
+
+EQUAL_WEIGHT_VOLATILITY = 0.10
+"""Volatility of all instruments in equal weights, a year, on calm days: about this."""
 
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""
@@ -271,6 +287,9 @@ class SyntheticMarket(ShownHistory):
     windows: tuple[Window, ...]
     policy: np.ndarray
     equity_volatility: np.ndarray
+    states: np.ndarray
+    spot_days: np.ndarray
+    spot: np.ndarray
 
     def _name(self) -> str:
         return f"Synthetic market, seed {self.seed}"
@@ -282,6 +301,13 @@ class SyntheticMarket(ShownHistory):
         for window in self.windows:
             quiet[window.rows] = False
         return quiet
+
+    def period(self, window: str) -> tuple[str, str]:
+        """First and last day of a stress window, in ISO form."""
+        for candidate in self.windows:
+            if candidate.name == window:
+                return str(self.days[candidate.first]), str(self.days[candidate.last])
+        raise InputError("stress window", [f"unknown {window!r}; known: {[window.name for window in self.windows]}"])
 
 
 def streams(seed: int) -> dict[str, np.random.Generator]:
@@ -326,6 +352,7 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     start[cash] = 100.0
     exact: np.ndarray = start * np.exp(np.cumsum(np.where(alive, log_returns, 0.0), axis=0))
 
+    spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
     # Open, high, low, close and volume: the range holds open and close, and volume grows with the day's move.
     daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
     gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
@@ -350,9 +377,10 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
             alive[first : first + int(rng["gaps"].integers(low_end, high_end)), column] = False
     for bar in bars:
         bar[~alive] = np.nan
-    for array in (days, *bars, policy, equity_volatility):
+    spot[np.isin(spot_days, days)] = bars[3][:, members["CR"]]
+    for array in (days, *bars, policy, equity_volatility, states, spot_days, spot):
         array.setflags(write=False)
-    return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility)
+    return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility, states, spot_days, spot)
 
 
 def _random_parts(
@@ -395,3 +423,27 @@ def _random_parts(
         level[window.rows] *= window.plan.common
         beside[window.rows] *= _scaled(window.plan.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
+
+
+def _seven_days(
+    rng: np.random.Generator, days: np.ndarray, close: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Crypto closes on every calendar day: weekdays as given, weekends bridged from Friday to Monday."""
+    every = all_days(FIRST_DAY, LAST_DAY)
+    at = np.searchsorted(every, days)
+    log = np.empty((every.size, close.shape[1]))
+    # Straight lines between Friday and Monday, then the deviation of a bridge of three steps at its inner points.
+    for column in range(close.shape[1]):
+        log[:, column] = np.interp(np.arange(every.size), at, np.log(close[:, column]))
+    steps = rng.standard_normal((every.size, 3, close.shape[1])) * (0.55 * sizes / np.sqrt(_YEAR))
+    walk = np.cumsum(steps, axis=1)
+    for place, weekday in enumerate((5, 6)):
+        rows = np.flatnonzero((every.astype(int) + 3) % 7 == weekday)
+        rows = rows[(rows > at[0]) & (rows < at[-1])]
+        saturday = rows - place
+        log[rows] += walk[saturday, place] - walk[saturday, 2] * (place + 1) / 3
+    spot = np.round(np.exp(log), _DECIMALS)
+    listed = np.array([listing.listed for listing in universe() if listing.asset_class == "CR"], dtype="datetime64[D]")
+    gone = np.array([one.delisted or LAST_DAY for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
+    spot[(every[:, None] < listed) | (every[:, None] > gone)] = np.nan
+    return every, spot

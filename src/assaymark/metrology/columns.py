@@ -82,43 +82,43 @@ class Columns:
         cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None, scale: Scale = SCALE
     ) -> Columns:
         """The columns of a raw table, or everything that is wrong with it."""
-        known = "family" in table.column_names
-        if not known and "judge" in table.column_names:
+        given_family = "family" in table.column_names
+        if not given_family and "judge" in table.column_names:
             table = table.append_column("family", table.column("judge"))
         numeric = numeric_columns(table)
         chosen, header = named_dimensions(table.schema, dimensions, numeric)
         if not table.num_rows:
             header.append(Problem("", "no rows"))
-        found = Problems(list(header))
+        problems = Problems(list(header))
         scores = []
         for name in chosen:
-            values, _ = _numbers(table, name, found, "scores")
+            values, _ = _numbers(table, name, problems, "scores")
             off = (values < scale[0]) | (values > scale[1])
             if off.any():
-                found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
+                problems.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
             scores.append(values)
         if header:
-            raise InputError(source, found.problems, more=found.more)
+            raise InputError(source, problems.problems, more=problems.more)
         names, codes, numbers = dict[str, tuple[str, ...]](), dict[str, Ints](), dict[str, Ints]()
         for name in (*TEXTS, *OPTIONAL_TEXTS):
             if name in table.column_names:
-                names[name], codes[name] = _texts(table, name, found)
+                names[name], codes[name] = _texts(table, name, problems)
         for name, least in WHOLE.items():
             if name not in table.column_names:
                 continue
-            values, readable = _numbers(table, name, found, "whole numbers")
+            values, readable = _numbers(table, name, problems, "whole numbers")
             if name == "replicate" and readable:  # may be empty and is then 1
                 values = np.where(np.isnan(values), 1.0, values)
             bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
             if readable and bad.any():
-                found.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
+                problems.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
             numbers[name] = np.where(bad, least, values).astype(np.int64)
         columns = cls(names, codes, numbers, chosen, np.stack(scores, axis=1),
-                      tuple(name for name in numeric if name not in chosen), known)  # fmt: skip
-        if not found.problems:
-            columns._check(found)
-        if found.problems:
-            raise InputError(source, found.problems, more=found.more)
+                      tuple(name for name in numeric if name not in chosen), given_family)  # fmt: skip
+        if not problems.problems:
+            columns._check(problems)
+        if problems.problems:
+            raise InputError(source, problems.problems, more=problems.more)
         return columns
 
     @property
@@ -247,7 +247,7 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
 
 def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
     """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
-    found = []
+    numeric = []
     for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
         kind = _kind_of(column.type)
         if column.name in KNOWN:
@@ -255,8 +255,8 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
         if kind == "text" and isinstance(table, pa.Table):
             text, bad = _number_text(table.column(k))
             kind = "" if bad.any() or text.null_count == len(text) else "number"
-        found += [column.name] if kind == "number" else []
-    return found
+        numeric += [column.name] if kind == "number" else []
+    return numeric
 
 
 def _kind_of(kind: pa.DataType) -> str:
@@ -294,8 +294,8 @@ def named_dimensions(
             places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
             more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
             flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
-            said = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
-            return (), [*problems, Problem("dimensions", f"{said} (got {', '.join(places)}{more})")]
+            advice = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
+            return (), [*problems, Problem("dimensions", f"{advice} (got {', '.join(places)}{more})")]
     if not wanted:
         problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
     chosen = []
@@ -314,11 +314,11 @@ def named_dimensions(
     return tuple(chosen), problems
 
 
-def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...], Ints]:
+def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, ...], Ints]:
     """Sorted names and codes of a text column."""
     column = table.column(name)
     if pa.types.is_nested(column.type):
-        found.add(name, f"must be text or whole numbers (got {column.type})")
+        problems.add(name, f"must be text or whole numbers (got {column.type})")
         return (), np.zeros(len(column), dtype=np.int64)
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
@@ -331,7 +331,7 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
     if names.null_count or encoded.null_count or name in _DEFAULTS:
         texts = encoded.cast(encoded.type.value_type).cast(pa.string())
         if name not in _DEFAULTS and texts.null_count:
-            found.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
+            problems.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
         encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
     return in_order(names.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
@@ -355,7 +355,7 @@ def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
     return text, np.asarray(bad.to_numpy(), dtype=bool)
 
 
-def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple[Floats, bool]:
+def _numbers(table: pa.Table, name: str, problems: Problems, missing: str) -> tuple[Floats, bool]:
     """A column as floats, NaN where it is empty, and whether it could be read."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
@@ -364,11 +364,11 @@ def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple
     if kind == "text":
         text, bad = _number_text(column)
         if bad.any():
-            found.rows(bad, name, f"text where {missing} belong", column)
+            problems.rows(bad, name, f"text where {missing} belong", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
     elif kind != "number" and not pa.types.is_null(column.type):
-        found.add(name, f"must hold {missing} (got {column.type})")
+        problems.add(name, f"must hold {missing} (got {column.type})")
         return np.full(len(column), np.nan), False
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
@@ -403,14 +403,14 @@ def score_table_of(
     share = weight_shares(columns.dimensions, weights)
     # The rows of one derivation in the order of trajectory, judge and trial.
     codes, names = columns.codes, columns.names
-    kept = np.ones(codes["judge"].size, dtype=bool)
+    chosen_rows = np.ones(codes["judge"].size, dtype=bool)
     if "derivation" in codes:
-        kept = codes["derivation"] == names["derivation"].index(derivation)
+        chosen_rows = codes["derivation"] == names["derivation"].index(derivation)
     order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
-    order = order[kept[order]]
+    order = order[chosen_rows[order]]
     ids, start, trajectory = np.unique(codes["trajectory"][order], return_index=True, return_inverse=True)
-    found, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
-    judges = tuple(names["judge"][k] for k in found)
+    places, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
+    judges = tuple(names["judge"][k] for k in places)
     usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
     # What belongs to a trajectory [N], and the mean and the first of the usable trials by judge [N, J, D].
     of = {name: values[order[start]] for name, values in (*codes.items(), *columns.numbers.items())}
@@ -427,14 +427,14 @@ def score_table_of(
     complete, rest = (np.flatnonzero(first & which) for which in (whole, scored.any(axis=1) & ~whole))
     chosen, n = np.concatenate([complete, rest]), complete.size
 
-    def held(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+    def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
         """The names that occur in some rows, and for every row the place of its name among them (there only)."""
         used = np.unique(of[name][rows])
         return tuple(names[name][k] for k in used), np.searchsorted(used, of[name]).astype(np.int64)
 
-    agents, agent = held("agent", np.flatnonzero(first))
-    cycles = held("cycle" if "cycle" in codes else "cluster", chosen)
-    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else held("format", complete)
+    agents, agent = names_of("agent", np.flatnonzero(first))
+    cycles = names_of("cycle" if "cycle" in codes else "cluster", chosen)
+    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else names_of("format", complete)
     makers = None
     if "agent_family" in codes:
         families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
@@ -455,7 +455,7 @@ def score_table_of(
     lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
     return assembled(
         n, tuple(names["trajectory"][k] for k in ids[chosen]),
-        [(one, code[chosen]) for one, code in ((agents, agent), cycles, held("cluster", chosen), formats)],
+        [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
         (judges, tuple(names["family"][k] for k in codes["family"][order[where]]), columns.dimensions, share),
         mean[chosen], opening[chosen], bool((counts > 1).any()),
         _repeats(of, whole, mean @ share, opening @ share, names["agent"]),
@@ -480,11 +480,11 @@ def _repeats(
     scored, key = scored[fresh], key[:, fresh]
     starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
     aggregates = np.stack([mean[scored], opening[scored]], axis=-1)
-    found: dict[int, list[Floats]] = defaultdict(list)
+    by_agent: dict[int, list[Floats]] = defaultdict(list)
     for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
         if stop - start > 1:
-            found[int(key[0, start])].append(aggregates[start:stop])
-    return {agents[code]: tuple(groups) for code, groups in found.items()}
+            by_agent[int(key[0, start])].append(aggregates[start:stop])
+    return {agents[code]: tuple(groups) for code, groups in by_agent.items()}
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:

@@ -82,7 +82,7 @@ def variance_components(table: ScoreTable) -> Components:
     bonus = (by_agent / np.maximum(counts, 1)[:, None, None]).tolist()
     every = [(j, judge, k, name) for j, judge in enumerate(judges) for k, name in enumerate(names)]
     severities = {(judge, name): float(severity[j, k]) for j, judge, k, name in every}
-    bonuses = {(judge, one, name): bonus[a][j][k] for j, judge, k, name in every for a, one in enumerate(agents)}
+    bonuses = {(judge, agent, name): bonus[a][j][k] for j, judge, k, name in every for a, agent in enumerate(agents)}
     by_judge: dict[tuple[str, str, str], Component] = {}
     groups = int((counts > 0).sum())
     freedom = table.n - groups
@@ -121,8 +121,8 @@ def variance_components(table: ScoreTable) -> Components:
             component = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
         by_judge["trial", judge, AGGREGATE] = component
     of_agents, pairs = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
-    found = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
-    return Components(found, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
+    by_part = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
+    return Components(by_part, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
 
 
 def averaged(table: ScoreTable) -> ScoreTable:
@@ -166,7 +166,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
     if not pairs or freedom < 1:
         state = _ALONE if not pairs else "undefined: one cycle in each cluster, needs two"
         return [dict.fromkeys(PARTS[:5], Component(None, None, 0, state)) for _ in table.names], pairs
-    found = []
+    components = []
     for k in range(width):
         noise, cycle, reaction = float(within[k]) / freedom / 2, float(product[k]) / freedom, 0.0
         residual = replace(_component(noise, freedom), state="includes the disagreement of the one judge")
@@ -182,8 +182,8 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
             parts["cluster"] = _component(shared, between_freedom)
         chance = max(reaction, 0.0) * own + noise * inverse
         parts["agent"] = _component((float(level[k]) / 2 - chance) / pairs, a - 1)
-        found.append(parts)
-    return found, pairs
+        components.append(parts)
+    return components, pairs
 
 
 def _centred(values: Floats, code: Ints, sizes: Ints) -> tuple[Floats, Floats]:
@@ -302,7 +302,7 @@ def preflight(
     alpha = inference.alpha * (inference.aggregate_share if scale > 1 and dimensions_claimed(study) else 1.0)
     median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in counts)
     own, families = {} if agent_families is None else dict(agent_families), set(study.families)
-    conflicted = sum(bool({own.get(one), own.get(other)} & families) for one, other in combinations(sorted(own), 2))
+    conflicted = sum(bool({own.get(first), own.get(other)} & families) for first, other in combinations(sorted(own), 2))
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
     # Degrees of freedom that a pair borrows where all variances are equal.
@@ -478,12 +478,12 @@ def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power:
     z = scipy.special.ndtri([1 - alpha / 2, power])
     with np.errstate(divide="ignore"):
         shift = effect / np.sqrt(variance)
-    found = shift >= 0.88 * z.sum()
-    df = np.maximum(df[found], 1.0)
+    reached = shift >= 0.88 * z.sum()
+    df = np.maximum(df[reached], 1.0)
     critical = scipy.special.stdtrit(df, 1 - alpha / 2)
     needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
-    found[found] = shift[found] >= (1 - 0.12 / df) * needed
-    return np.asarray(found)
+    reached[reached] = shift[reached] >= (1 - 0.12 / df) * needed
+    return np.asarray(reached)
 
 
 def _power(effect: float, variance: float, df: float, alpha: float) -> float:

@@ -174,13 +174,13 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     """
     size = checks.categories_of("mean_pairwise_kappa", categories)
     table = checks.ratings("mean_pairwise_kappa", "ratings", ratings, size, ndim=2)
-    columns, found = np.ascontiguousarray(table.T), []
+    columns, kappas = np.ascontiguousarray(table.T), []
     for a, b in judge_pairs(table.shape[1]):
         try:
-            found.append(kappa_of_table(_count(columns[a], columns[b], size)))
+            kappas.append(kappa_of_table(_count(columns[a], columns[b], size)))
         except NotMeasurableError as exc:
             raise NotMeasurableError(f"judges {a + 1} and {b + 1}: {exc}") from None
-    return float(np.mean(found))
+    return float(np.mean(kappas))
 
 
 def judge_pairs(judges: int) -> list[Pair]:
@@ -338,20 +338,20 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
 def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
     """For each judge family, the columns of the judges that stay when it is left out; empty with one family."""
     distinct = dict.fromkeys(families)
-    return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
+    return {family: [j for j, f in enumerate(families) if f != family] for family in distinct if len(distinct) > 1}
 
 
 def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[str, bool]:
     """For each judge that was asked more than once, whether its trials may be averaged."""
-    found = {}
+    averaged = {}
     for judge, trials in table.trials.items():
         if trials.shape[1] > 1:
             try:
                 value = repetition_stability(trials, ddof=study.inference.ddof if ddof is None else ddof)
             except AssayError:
                 value = -np.inf
-            found[judge] = bool(value >= study.gates.repetition_stability - TOLERANCE)
-    return found
+            averaged[judge] = bool(value >= study.gates.repetition_stability - TOLERANCE)
+    return averaged
 
 
 def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
@@ -386,7 +386,7 @@ def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
     # Sums of half-integers are exact, so full agreement is exactly 1.
     squares = (first * first).sum(axis=0) * (second * second).sum(axis=0)
     rho = (first * second).sum(axis=0) / np.sqrt(np.where(squares > 0, squares, 1.0))
-    return [value if known else None for value, known in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
+    return [value if defined else None for value, defined in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
 
 
 def average_ranks(x: Floats) -> Floats:

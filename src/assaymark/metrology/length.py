@@ -65,15 +65,15 @@ class EqualLength:
         means = estimates.group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
             counts > 0, counts, np.nan
         )
-        held = estimates.group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
+        totals = estimates.group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
         fit = recusal.RecusalFit.of(means, interest)
-        exposure = np.einsum("gajk,gjkq->gajq", fit.weights, held / np.maximum(counts, 1)[..., None])
+        exposure = np.einsum("gajk,gjkq->gajq", fit.weights, totals / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
         alike = [np.flatnonzero([pattern == other for other in patterns]) for pattern in dict.fromkeys(patterns)]
         normals = tuple((who, regression_sums(scores[:, who], covariates, used[:, who[0]], codes)) for who in alike)
-        known = ~np.isnan(covariates[..., 0])
-        lengths = np.where(known, covariates[..., 0], 0.0).T @ known
-        common = np.maximum(known.T.astype(np.float64) @ known, 1)
+        there = ~np.isnan(covariates[..., 0])
+        lengths = np.where(there, covariates[..., 0], 0.0).T @ there
+        common = np.maximum(there.T.astype(np.float64) @ there, 1)
         first, second = contrasts.pairs_of(agents)
         return cls(fit, fit.gaps(), exposure, normals, ((lengths - lengths.T) / common)[first, second])
 
@@ -85,16 +85,16 @@ class EqualLength:
     def slopes(self, rows: Ints, consecutive: bool) -> tuple[Floats, bool]:
         """Each judge's slopes [1+U, J, Q] on some clusters and without each unit; whether any length varies."""
         agents, judges, width = self.exposure.shape[1:]
-        found, varies = np.empty((0, judges, width)), False
+        fits, varies = np.empty((0, judges, width)), False
         for who, normal in self.normals:
             slopes, _, length_varies = solve_regression(
                 estimates.leave_out(normal[rows], consecutive), agents, who.size
             )
-            if not found.size:
-                found = np.empty((slopes.shape[0], judges, width))
-            found[:, who] = slopes.transpose(0, 2, 1)
+            if not fits.size:
+                fits = np.empty((slopes.shape[0], judges, width))
+            fits[:, who] = slopes.transpose(0, 2, 1)
             varies |= length_varies
-        return found, varies
+        return fits, varies
 
     def adjusted(self, rows: Ints, pairs: Ints, consecutive: bool) -> tuple[Floats, Floats]:
         """Contrasts at equal length on some clusters and without each unit of them [1+U, P]; slopes [1+U, J, Q]."""
@@ -106,19 +106,19 @@ class EqualLength:
 
     def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
         """Every pair tested at equal length."""
-        known = ~np.isnan(self.gaps)
-        counts = known.sum(axis=0)
+        defined = ~np.isnan(self.gaps)
+        counts = defined.sum(axis=0)
         means, errors, units = np.zeros((3, counts.size))
-        patterns, pattern = np.unique(known, axis=1, return_inverse=True)
+        patterns, pattern = np.unique(defined, axis=1, return_inverse=True)
         for place, clusters in enumerate(patterns.T):
             rows, pairs = np.flatnonzero(clusters), np.flatnonzero(pattern.ravel() == place)
             if rows.size:
                 values, _ = self.adjusted(rows, pairs, consecutive)
                 means[pairs], units[pairs] = values[0], len(values) - 1
                 errors[pairs] = estimates.jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
-        slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
+        slopes, varies = self.slopes(np.arange(defined.shape[0]), consecutive)
         if consecutive:  # over blocks of neighbours
-            p = [estimates.student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
+            p = [estimates.student_estimate(*parts).p for parts in zip(means, errors, units - 1, strict=True)]
             tests = recusal.recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
@@ -168,8 +168,8 @@ def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats,
 @lru_cache(maxsize=32)
 def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
     """Pseudo-inverses of symmetric matrices; who has a score where is the same on nearly every scale."""
-    found = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
-    return np.asarray(np.linalg.pinv(found, hermitian=True), dtype=np.float64)
+    matrix = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
+    return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
 
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -179,8 +179,8 @@ def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -
     if covariates.shape[:2] != shape or covariates.shape[2] > MOST_COVARIATES:
         wanted = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
         checks.fail(source, "X", f"must hold {wanted} (got shape {table.shape})")
-    known = ~np.isnan(covariates)
-    means = np.where(known, covariates, 0.0).sum(axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)
+    defined = ~np.isnan(covariates)
+    means = np.where(defined, covariates, 0.0).sum(axis=(0, 1)) / np.maximum(defined.sum(axis=(0, 1)), 1)
     return np.asarray(covariates - means)
 
 
@@ -240,11 +240,11 @@ def length_recused(
             equal.gaps[rows, pair], estimates.neighbour_blocks(rows.size) if consecutive else None
         )
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        found = estimates.student_estimate(turn * gap, se, df, level)
-        return LengthRecused(*found.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
+        estimate = estimates.student_estimate(turn * gap, se, df, level)
+        return LengthRecused(*estimate.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
-    found = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
-    return LengthRecused(*found.parts(), tuple(map(tuple, fitted[0].tolist())))
+    estimate = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
+    return LengthRecused(*estimate.parts(), tuple(map(tuple, fitted[0].tolist())))
 
 
 def length_p(
@@ -334,7 +334,7 @@ def adjusted_pairs(
     normal = regression_sums(scores[:, None], covariates, used, codes)
     solved: dict[bytes, tuple[Floats, tuple[Estimate, ...]]] = {}
     shared: dict[bytes, tuple[Ints, Ints]] = {}
-    found = []
+    results = []
     for a, b in pairs:
         both = used[:, a] & used[:, b]
         if not both.any():
@@ -360,8 +360,8 @@ def adjusted_pairs(
         )
         gap = tuple((first - second).mean(axis=0).tolist())
         equal = estimates.jackknife_estimate(adjusted[0], adjusted[1:], level)
-        found.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
-    return found
+        results.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
+    return results
 
 
 def judge_slopes(
@@ -379,7 +379,7 @@ def judge_slopes(
     slopes, _, varies = solve_regression(estimates.leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [estimates.undefined("texts of one agent on one question do not differ in length from others")] * judges
-    return [estimates.jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
+    return [estimates.jackknife_estimate(float(slope[0]), slope[1:], level) for slope in slopes[:, 0].T]
 
 
 def _with_causal(
@@ -452,10 +452,10 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
         # Centred scores sum to zero, so what lies above is minus what lies below.
         difference = (scores.sum() - sums) / np.maximum(n - below_, 1) - sums / np.maximum(below_, 1)
-        kept = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
-        kept &= spread > 0
+        usable = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
+        usable &= spread > 0
         tokens_, below_, difference, total, spread = (
-            column[kept] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
+            column[usable] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
         )
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
         if tokens_.size:
@@ -483,17 +483,17 @@ def _largest_p(
     covariance = np.zeros((tokens.size, tokens.size))
     for cluster in np.unique(honest.cluster):
         # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
-        held = np.flatnonzero(honest.cluster == cluster)
-        cycles, c = np.unique(honest.cycle[held], return_inverse=True)
-        agents, a = np.unique(honest.agent[held], return_inverse=True)
+        members = np.flatnonzero(honest.cluster == cluster)
+        cycles, c = np.unique(honest.cycle[members], return_inverse=True)
+        agents, a = np.unique(honest.agent[members], return_inverse=True)
         present = np.zeros((agents.size, cycles.size))
         present[a, c] = 1
         above = np.zeros((agents.size, cycles.size, tokens.size))
-        above[a, c] = lengths[held, None] >= tokens
+        above[a, c] = lengths[members, None] >= tokens
         above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
         above *= present[..., None]
         scores = np.zeros_like(present)
-        scores[a, c] = centred[held]
+        scores[a, c] = centred[members]
         # Where some agents are absent, each pair of them is known from the cycles that both decided.
         between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
         weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
@@ -502,7 +502,7 @@ def _largest_p(
     varies = spread > _ZERO
     if not varies.any():
         return 1.0
-    found = float((np.abs(totals[varies]) / spread[varies]).max())
+    actual = float((np.abs(totals[varies]) / spread[varies]).max())
     # A lower triangular root of a covariance matrix, of which some columns may follow from others.
     scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
     factor = np.zeros_like(scaled)
@@ -516,7 +516,7 @@ def _largest_p(
     reached = 1
     for start in range(0, DRAWS, rows):
         largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
-        reached += int(np.count_nonzero(largest >= found - _ZERO))
+        reached += int(np.count_nonzero(largest >= actual - _ZERO))
     return reached / (DRAWS + 1)
 
 
@@ -586,9 +586,9 @@ def season_verbosity(
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
     # Ends from the slopes without each period; none where a slope hangs on one period.
     low = high = None
-    kept = [when != gone for gone in range(len(names))]
-    left = [_slope(above[rest], doublings[rest], who[rest]) if rest.any() else None for rest in kept]
-    if all(one is not None for one in left):
+    masks = [when != gone for gone in range(len(names))]
+    left = [_slope(above[rest], doublings[rest], who[rest]) if rest.any() else None for rest in masks]
+    if all(slope is not None for slope in left):
         without = np.array(left, dtype=np.float64)
         spread = without - without.mean()
         error = float(np.sqrt((len(names) - 1) / len(names) * (spread @ spread)))

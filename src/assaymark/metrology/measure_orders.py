@@ -140,16 +140,16 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
             yield _contrast(tests, labels, k, s, turn, float(half[k, s]), rows)
-            for family, one in tests.drops.items():
-                comparable = one.clusters[k] > 0
-                detail = one.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
+            for family, drop in tests.drops.items():
+                comparable = drop.clusters[k] > 0
+                detail = drop.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
                 if s == 0:
-                    detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
+                    detail["within"] = bool(abs(drop.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
                 yield tests.number(
                     "lofo.contrast", {**labels, "dropped": family},
-                    turn * float(one.gap[k, s]) + 0.0 if comparable else None, (one.clusters[k], "common clusters"),
-                    f"{method}; {one.method(k, s)}" if one.testable[k] else method, estimates.NEVER, detail,
+                    turn * float(drop.gap[k, s]) + 0.0 if comparable else None, (drop.clusters[k], "common clusters"),
+                    f"{method}; {drop.method(k, s)}" if drop.testable[k] else method, estimates.NEVER, detail,
                 )  # fmt: skip
             if (alone := aside.get(pair)) is not None:
                 # The contrast of a conflicted pair with judges standing aside for their own family.
@@ -249,7 +249,7 @@ def _length(
     detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
                "slope_p": slope.p, "raw": raw.estimate, "overlap": adjusted.overlap}  # fmt: skip
     if len(adjusted.slopes) > 1:
-        detail["slopes"] = [found.estimate for found in adjusted.slopes]
+        detail["slopes"] = [slope.estimate for slope in adjusted.slopes]
         detail["gaps"] = [float(gap) for gap in adjusted.gap]
     named = " and ".join(_COVARIATES[name] for name in covariates)
     method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
@@ -259,18 +259,18 @@ def _length(
 
 def _distinct(tests: OrderTests) -> Iterator[Measurement]:
     """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
-    found, plan = tests.found, tests.plan
-    names, judges = found.names[1:], found.judges
+    comparisons, plan = tests.found, tests.plan
+    names, judges = comparisons.names[1:], comparisons.judges
     if len(names) < 2:
         return
-    rows, agents = np.nonzero(~np.isnan(found.cells).any(axis=(2, 3)))
-    scores, cluster = found.cells[rows, agents, :, 1:], found.cluster[rows]
+    rows, agents = np.nonzero(~np.isnan(comparisons.cells).any(axis=(2, 3)))
+    scores, cluster = comparisons.cells[rows, agents, :, 1:], comparisons.cluster[rows]
     result = matrix = None
     flat = state = "not measurable: no record has a grade from every judge on every dimension"
-    if found.in_parts or len(set(found.families)) < 2:
-        flat = state = estimates.IN_PARTS if found.in_parts else estimates.ONE_FAMILY
+    if comparisons.in_parts or len(set(comparisons.families)) < 2:
+        flat = state = estimates.IN_PARTS if comparisons.in_parts else estimates.ONE_FAMILY
     elif scores.size:
-        result = reliability.discriminant(scores, cluster, plan.claims.distinct, plan.level, found.consecutive)
+        result = reliability.discriminant(scores, cluster, plan.claims.distinct, plan.level, comparisons.consecutive)
         flat = state = result.state
         try:
             matrix = reliability.multitrait_multimethod(scores, cluster)
@@ -333,9 +333,9 @@ class ScoredItems:
 
     def without(self, part: str) -> ScoredItems:
         """The items of all other parts."""
-        kept = [k for k, name in enumerate(self.parts) if name != part]
-        clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
-        return ScoredItems(self.models, self.values[:, kept], clusters, parts, self.unscored)
+        rows = [k for k, name in enumerate(self.parts) if name != part]
+        clusters, parts = (tuple(each[k] for k in rows) for each in (self.clusters, self.parts))
+        return ScoredItems(self.models, self.values[:, rows], clusters, parts, self.unscored)
 
     def gap(self, high: str, low: str) -> float:
         """Mean over clusters of what one model scored more than another."""
@@ -381,8 +381,8 @@ def board_measurements(
         board, pair = made.labels["dimension"], (made.labels["high"], made.labels["low"])
         items, detail = boards[board], dict(made.detail)
         if lacking := sorted(set(pair) & set(items.unscored)):
-            said = "; ".join(f"{one} has no score: {items.unscored[one]}" for one in lacking)
-            yield replace(made, state=said)
+            reason = "; ".join(f"{model} has no score: {items.unscored[model]}" for model in lacking)
+            yield replace(made, state=reason)
             continue
         if board in others and not set(pair) & set(others[board].unscored):
             detail["other"] = others[board].gap(*pair)
@@ -411,9 +411,9 @@ def rank_agreement(
             member, g = np.eye(len(clusters))[codes], len(clusters)
             times = rng.multinomial(g, np.full(g, 1 / g), size=resamples).T.astype(float)
             means.append(np.asarray(((items.values @ member) @ times) / (member.sum(axis=0) @ times)))
-        known = np.array([value for value in spearman_columns(*means) if value is not None])
-        detail = {"undefined": resamples - len(known)}
-        if len(known) >= level * resamples:
-            ends = tuple[float, float](percentile_ends(known[None], None, level)[:, 0].tolist())
+        rhos = np.array([value for value in spearman_columns(*means) if value is not None])
+        detail = {"undefined": resamples - len(rhos)}
+        if len(rhos) >= level * resamples:
+            ends = tuple[float, float](percentile_ends(rhos[None], None, level)[:, 0].tolist())
     method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
     return number(Measurement, name, labels, rho, (len(names), "models"), method, state, detail, ends, level)

@@ -198,11 +198,11 @@ def anchor_needed(
 
     if min(most, groups) < 2 or not reaches(most):
         return None
-    below, found = 1, most  # more labels never lose power
-    while found - below > 1:
-        middle = (below + found) // 2
-        below, found = (below, middle) if reaches(middle) else (middle, found)
-    return found
+    below, above = 1, most  # more labels never lose power
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if reaches(middle) else (middle, above)
+    return above
 
 
 def judge_against_humans(
@@ -227,8 +227,8 @@ def judge_against_humans(
         )
 
     def rate(hits: Bools) -> Rate:
-        found = int(hits.sum())
-        return Rate(found, hits.size, *(wilson_ends(found / hits.size, hits.size, level) if hits.size else (None,) * 2))
+        right = int(hits.sum())
+        return Rate(right, hits.size, *(wilson_ends(right / hits.size, hits.size, level) if hits.size else (None,) * 2))
 
     by_family = None
     if agent_family is not None:
@@ -316,22 +316,22 @@ class _People:
     probabilities."""
 
     def __init__(
-        self, found: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
+        self, comparisons: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
     ) -> None:
-        self.found, self.labels, self.level, self.cuts, self.scale = found, labels, level, cuts, scale
-        graded, names = {cycle for cycle, _ in labels.grades}, found.names
+        self.found, self.labels, self.level, self.cuts, self.scale = comparisons, labels, level, cuts, scale
+        graded, names = {cycle for cycle, _ in labels.grades}, comparisons.names
         units = None if labels.refused else labels.units
-        self.rows = {name: k for k, name in enumerate(found.cycles)
+        self.rows = {name: k for k, name in enumerate(comparisons.cycles)
                      if name in graded and (units is None or name in units)}  # fmt: skip
-        place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, found.agents))
-        used = {key: one for key, one in labels.grades.items() if key[0] in place and key[1] in agent}
+        place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, comparisons.agents))
+        used = {key: by_grader for key, by_grader in labels.grades.items() if key[0] in place and key[1] in agent}
         self.graders = tuple(sorted({name for given in used.values() for name in given}))
         self.given = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
         for (cycle, who), grades in used.items():
             for r, grader in enumerate(self.graders):
-                one = grades.get(grader, {})
-                parts = np.array([one.get(name, np.nan) for name in names[1:]])
-                whole = one.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
+                given = grades.get(grader, {})
+                parts = np.array([given.get(name, np.nan) for name in names[1:]])
+                whole = given.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
                 self.given[place[cycle], agent[who], :, r] = whole, *parts
                 if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
                     self.given[place[cycle], agent[who], 1, r] = whole
@@ -339,8 +339,8 @@ class _People:
         size = there.sum(axis=3)
         self.mean: Floats = np.where(there, self.given, 0).sum(axis=3) / np.where(size, size, np.nan)
         places = list(self.rows.values())
-        self.panel, self.cluster = found.panel[places], found.cluster[places]
-        self.pi = np.array([labels.pi.get(name, 1.0) for name in found.cycles])
+        self.panel, self.cluster = comparisons.panel[places], comparisons.cluster[places]
+        self.pi = np.array([labels.pi.get(name, 1.0) for name in comparisons.cycles])
 
     def rated(self, scores: Floats) -> Ints:
         """Scores as the categories of kappa from 1: points of the scale, or the bands that begin at ``cuts``."""
@@ -397,7 +397,7 @@ def people_measurements(
         yield agreed
         if seen.any():  # the labelled records themselves, as a certificate needs them
             judged, given = (
-                [[None if math.isnan(one) else one for one in row] for row in values.tolist()]
+                [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
                 for values in (people.panel[:, :, s], human)
             )
             detail = {"agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
@@ -438,15 +438,15 @@ def _contrast(
     people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, power: float
 ) -> Measurement:
     """What people see of one order, in the direction of the judges."""
-    found = people.found
-    pair = [found.agents.index(item.labels[end]) for end in ("high", "low")]
-    scores, human = found.panel[..., s], people.all_cycles(s)
-    one = anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
-                          consecutive=found.consecutive)  # fmt: skip
+    comparisons = people.found
+    pair = [comparisons.agents.index(item.labels[end]) for end in ("high", "low")]
+    scores, human = comparisons.panel[..., s], people.all_cycles(s)
+    one = anchor_contrast(scores, human, comparisons.cluster, *pair, pi=people.pi, level=people.level,
+                          consecutive=comparisons.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
-    kept = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
+    copied = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
     only, judges = one.human_only, one.judge_only
-    detail: dict[str, Any] = {name: getattr(one, name) for name in kept} | {"p": one.p_up}
+    detail: dict[str, Any] = {name: getattr(one, name) for name in copied} | {"p": one.p_up}
     detail["alone"] = None if only is None else [only.estimate, only.low, only.high]
     detail["judges"] = None if judges is None else judges.estimate
     if one.judge_only is not None and one.estimate is not None:
@@ -455,7 +455,7 @@ def _contrast(
         there = ~np.isnan(seen)
         sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
-        spread = Spread.of(judged, found.cluster[both], (sd, r))
+        spread = Spread.of(judged, comparisons.cluster[both], (sd, r))
         needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         # What each person sees in each cluster [R, G], where there are as many people as stand for others.
@@ -464,17 +464,17 @@ def _contrast(
         if each.shape[1] >= FEWEST_GRADERS:
             weight = np.where(np.isnan(each), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
             totals, weights = (
-                group_sums(x, people.cluster, len(found.clusters)) for x in (weight * np.nan_to_num(each), weight)
+                group_sums(x, people.cluster, len(comparisons.clusters)) for x in (weight * np.nan_to_num(each), weight)
             )
             apart = np.asarray(totals / np.where(weights > 0, weights, np.nan)).T
-            many = random_judges(apart, people.level, found.consecutive)
+            many = random_judges(apart, people.level, comparisons.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
     detail["rest"] = {
-        found.clusters[g]: [int(mine.sum()), *scores[mine][:, pair].sum(axis=0).tolist()]
-        for g in np.unique(found.cluster[rest]).tolist()
-        if (mine := rest & (found.cluster == g)).any()
+        comparisons.clusters[g]: [int(here.sum()), *scores[here][:, pair].sum(axis=0).tolist()]
+        for g in np.unique(comparisons.cluster[rest]).tolist()
+        if (here := rest & (comparisons.cluster == g)).any()
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, "ok", detail,
@@ -513,16 +513,16 @@ def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: flo
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
-    return None if found is None else max(found, FEWEST_LABELLED)
+    cycles = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
+    return None if cycles is None else max(cycles, FEWEST_LABELLED)
 
 
 def most_needed(
-    found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
+    comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
     """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair."""
-    known = {
+    measured = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
             float(measurement.detail["sd"]),
             float(measurement.detail["r"]),
@@ -530,14 +530,14 @@ def most_needed(
         for measurement in measurements
         if measurement.name == "human.contrast"
         and measurement.value is not None
-        and measurement.labels["dimension"] == found.names[scale]
+        and measurement.labels["dimension"] == comparisons.names[scale]
     }
     worst: tuple[int | None, Spread | None] = (0, None)
     for pair in pairs:
-        judged = found.panel[:, [found.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
+        judged = comparisons.panel[:, [comparisons.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
         if not (both := ~np.isnan(judged)).any():
             continue
-        spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
+        spread = Spread.of(judged[both], comparisons.cluster[both], measured.get(frozenset(pair)))
         needed = needed_labels(effect, spread, alpha, power)
         if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
             worst = needed, spread
@@ -580,30 +580,30 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
             except NotMeasurableError:
                 return None, cells.tolist()
         a, b = rows.T
-        sums = [float(len(rows)), *(float(one) for one in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
+        sums = [float(len(rows)), *(float(total) for total in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
         value = float(intraclass(*sums))
         return (None if math.isnan(value) else value), sums
 
     def mean(left_out: int | None) -> float:
-        kept = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
-        each = [coefficient_of(rows)[0] for rows in kept if len(rows)]
-        return math.nan if not each or None in each else float(np.mean([one for one in each if one is not None]))
+        parts = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
+        each = [coefficient_of(rows)[0] for rows in parts if len(rows)]
+        return math.nan if not each or None in each else float(np.mean([value for value in each if value is not None]))
 
     whole, groups = mean(None), np.unique(codes).tolist()
     drops = np.array([mean(g) for g in groups])
     ends = None
     if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
-        found = jackknife_estimate(whole, drops, people.level)
-        ends = (found.low, found.high)
+        estimate = jackknife_estimate(whole, drops, people.level)
+        ends = (estimate.low, estimate.high)
     each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
     detail["coefficient"] = "kappa" if by_kappa else "icc"
     detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
     # Mean ICC(A,1) of pairs of people.
-    ones = [
+    coefficients = [
         float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables.values() for a, b in (x.T,)
     ]
-    detail["icc"] = None if any(map(math.isnan, ones)) else float(np.mean(ones))
+    detail["icc"] = None if any(map(math.isnan, coefficients)) else float(np.mean(coefficients))
     return number(
         make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,
@@ -632,13 +632,13 @@ def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[M
         rows = [("kappa", item.value, (item.low, item.high), item.state, item.n, item.n_of, item.method)]
         for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
                              ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
-            one = detail[name]
+            part = detail[name]
             rows.append(
                 (
                     name,
-                    one["estimate"],
-                    (one["low"], one["high"]),
-                    str(one.get("state", "ok")),
+                    part["estimate"],
+                    (part["low"], part["high"]),
+                    str(part.get("state", "ok")),
                     item.n,
                     item.n_of,
                     method,

@@ -62,12 +62,12 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
     lead = values.shape[:-1]
     rows = math.prod(lead)
     gap, values = gap.reshape(rows, values.shape[-1]), values.reshape(rows, values.shape[-1])
-    kept = 0.5 if k > 3 else 0.0
-    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - kept))
+    null_share = 0.5 if k > 3 else 0.0
+    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - null_share))
     own, sign, others = _pairs_of_agent(k)
     ahead = gap[:, own] * sign > 0
-    if kept:
-        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / kept
+    if null_share:
+        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / null_share
         study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
         if study.size:
             adjusted[study[:, None], own[leader]] = worst[study, leader][:, None]
@@ -86,10 +86,10 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
     # Bit x of sums[n] says that groups of n agents can have x equal pairs.
     sums = [1]
     for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
-        found = 0
+        sizes = 0
         for j in range(1, n + 1):
-            found |= sums[n - j] << (j * (j - 1) // 2)
-        sums.append(found)
+            sizes |= sums[n - j] << (j * (j - 1) // 2)
+        sums.append(sizes)
     return tuple(x for x in range(sums[K].bit_length()) if sums[K] >> x & 1)
 
 
@@ -149,19 +149,19 @@ def _bounds(agents: int) -> Floats:
     """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""
     pairs = agents * (agents - 1) // 2
     attainable = np.array(attainable_equalities(agents))
-    found = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
-    found.setflags(write=False)
-    return found
+    bounds = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
+    bounds.setflags(write=False)
+    return bounds
 
 
 @cache
 def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
     """For each agent its pairs [K, K-1], its sign in each of them, and the pairs of the others [K, rest]."""
     first, second = pairs_of(agents)
-    mine = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
-    own = np.nonzero(mine)[1].reshape(agents, agents - 1)
+    about = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
+    own = np.nonzero(about)[1].reshape(agents, agents - 1)
     sign = np.where(first[own] == np.arange(agents)[:, None], 1, -1)
-    return own, sign, np.nonzero(~mine)[1].reshape(agents, -1)
+    return own, sign, np.nonzero(~about)[1].reshape(agents, -1)
 
 
 def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
@@ -249,7 +249,7 @@ class OrderTests:
     @cached_property
     def drops(self) -> dict[str, Tested]:
         """The same without each judge family."""
-        return {family: self.tested(self.found.gaps(kept)) for family, kept in self.found.drops.items()}
+        return {family: self.tested(self.found.gaps(chosen)) for family, chosen in self.found.drops.items()}
 
     @cached_property
     def resolved(self) -> Bools:
@@ -267,11 +267,11 @@ class OrderTests:
     def adjusted_without(self) -> dict[str, Floats]:
         """Shaffer-adjusted p-values [P, S] of each drop: the aggregate's pairs, and all pairs on all dimensions."""
         agents, names = len(self.found.agents), self.found.names[1:]
-        found = {}
+        adjusted = {}
         for family, drop in self.drops.items():
             pooled = shaffer_pooled({name: drop.p[:, s] for s, name in enumerate(names, start=1)}, agents)
-            found[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
-        return found
+            adjusted[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
+        return adjusted
 
     def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
         """The plan's test of every pair on every scale."""
@@ -311,7 +311,7 @@ class Tested:
         if consecutive:
             scales = range(difference.shape[1])
             each = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
-            p, se, df, rho, effective = (np.stack([getattr(one, name) for one in each], axis=1)
+            p, se, df, rho, effective = (np.stack([getattr(test, name) for test in each], axis=1)
                                          for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
             of_pairs = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
             return cls(
@@ -327,14 +327,14 @@ class Tested:
 
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """What a reader needs to compute the p-value of one pair again."""
-        found: dict[str, JSON] = {
+        values: dict[str, JSON] = {
             "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
             "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
             "mean_variance": float(self.mean_variance[s]), "prior_df": _number(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            found |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
-        return found
+            values |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
+        return values
 
     def method(self, k: int, s: int) -> str:
         """The test in words."""
@@ -525,17 +525,17 @@ def order_analysis(
         equivalent=tuple(pair for pair, small in zip(pair_list(k), within.tolist(), strict=True) if small),
         rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
         pair_state=tuple(
-            ("ordered, by less than the margin" if near else "ordered") if said else "within the margin" if near
+            ("ordered, by less than the margin" if near else "ordered") if apart else "within the margin" if near
             else "not resolved" if tested else "cannot be tested"
-            for said, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
+            for apart, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
         ),
     )  # fmt: skip
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
     """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987)."""
-    known = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
-    return float(equivalence_tests(known[0], known[1], known[2], np.array([clusters]), margin)[0])
+    columns = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
+    return float(equivalence_tests(columns[0], columns[1], columns[2], np.array([clusters]), margin)[0])
 
 
 def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margin: float) -> Floats:
@@ -597,7 +597,7 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
     """Published pairs as (high, low)."""
     rows = zip(pair_list(agents), gap.tolist(), published.tolist(), strict=True)
-    return tuple((i, j) if one > 0 else (j, i) for (i, j), one, said in rows if said and one)
+    return tuple((i, j) if sign > 0 else (j, i) for (i, j), sign, published in rows if published and sign)
 
 
 def _pair(name: str, key: Any, agents: int) -> Pair:
@@ -613,10 +613,10 @@ def _pair(name: str, key: Any, agents: int) -> Pair:
 
 def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
     """p-values by pair as an array [pairs], 0 where there is none."""
-    found = dict.fromkeys(pair_list(agents), 0.0)
+    by_pair = dict.fromkeys(pair_list(agents), 0.0)
     for key, value in (values or {}).items():
-        found[_pair(name, key, agents)] = np.nan if value is None else float(value)
-    p = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+        by_pair[_pair(name, key, agents)] = np.nan if value is None else float(value)
+    p = np.fromiter(by_pair.values(), dtype=np.float64, count=len(by_pair))
     require_p(_SOURCE, name, p)
     return p
 

@@ -105,20 +105,20 @@ class Design:
     def groups(self) -> list[list[int]]:
         """Agents that share cycles, directly or through others, largest group first (then most decisions)."""
         (reached,) = self._reached(np.ones((1, self.clusters)))
-        found = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
+        parts = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
         decisions = self.counts.sum(axis=1)
-        return [list(g) for g in sorted(found, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
+        return [list(g) for g in sorted(parts, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
     def levels(self, times: Floats) -> Floats:
         """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
         parts, inside = self.parts(), self.main_group(times)
-        held, effects = inside[:, :, None], self.effects(times, parts, inside)
+        grouped, effects = inside[:, :, None], self.effects(times, parts, inside)
         # Cycles belong to one group only, so what they add is shared out among their agents.
         weight = np.where(inside, times @ parts[3], 0.0)
-        means = np.where(held, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
+        means = np.where(grouped, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
         with np.errstate(invalid="ignore"):
             shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
-        return np.where(held, effects + shift[:, None, :], np.nan)
+        return np.where(grouped, effects + shift[:, None, :], np.nan)
 
     def effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
         """Solutions [R, A, K] of the weighted normal equations, which rank as `levels` do: they sum to 0 in the main
@@ -162,15 +162,15 @@ class Design:
     def parts(self, columns: slice = slice(None)) -> Parts:
         """What each cluster adds to the normal equations of the chosen columns."""
         size = np.maximum(self.counts.sum(axis=0), 1)
-        share, found = self.counts / size, []
+        share, cells = self.counts / size, []
         for g in range(self.clusters):
             own = self.cluster == g
             counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
             # Normal equations add up over cycles; only means over cycles have to count each of them.
             seats = scaled if self.cycles is None else scaled * self.cycles[own]
-            found.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
+            cells.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
                           seats @ (sums / size[own, None]), seats.sum(axis=1)))  # fmt: skip
-        matrix, right, means, seated = (np.stack(part) for part in zip(*found, strict=True))
+        matrix, right, means, seated = (np.stack(part) for part in zip(*cells, strict=True))
         return matrix, right, means, seated
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
@@ -263,9 +263,9 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     """Panel scores, the design of agents and cycles, and every pair's meetings, of a table that was gated before."""
     scores = table.stacked
     n, judges, width = scores.shape
-    kept = drops_of(table.families)
+    families = drops_of(table.families)
     blocks = [scores.mean(axis=1), scores.reshape(n, judges * width)]
-    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in kept.values())], axis=1)
+    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in families.values())], axis=1)
     a, c = len(table.agents), len(table.cycles)
     cluster = np.zeros(c, dtype=np.int64)
     cluster[table.cycle] = table.cluster
@@ -283,7 +283,7 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
         # reduceat wants at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
         meetings.append((sums, cycles))
-    drops = {family: k for k, family in enumerate(kept, start=1 + judges)}
+    drops = {family: k for k, family in enumerate(families, start=1 + judges)}
     design = Design.of(columns, table.agent, table.cycle, cluster, a)
     return Panel(table, study, scores, drops, columns, design, meetings)
 
@@ -346,12 +346,12 @@ def _agent_levels(
 
 
 def _rank_correlations(
-    panel: Panel, name: str, one: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
+    panel: Panel, name: str, first: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
 ) -> Iterator[Measurement]:
     """Spearman correlations of two sets of levels [A, K] of the ranked agents."""
     none = panel.missing or _ONE_AGENT if ranked.size < 2 else f"undefined: all {ranked.size} agents are tied"
-    known = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
-    for dimension, rho in zip(panel.names, known, strict=True):
+    rhos = spearman_columns(first[ranked], other[ranked]) if ranked.size > 1 else [None] * first.shape[1]
+    for dimension, rho in zip(panel.names, rhos, strict=True):
         yield panel.number(name, {"dimension": dimension, **labels}, rho, (ranked.size, "agents"), method, none)
 
 
@@ -359,8 +359,8 @@ def rank_shares(
     design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> tuple[Floats, int, bool, float]:
     """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
-    width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
-    found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
+    width, mass, seen_mass = range(design.totals.shape[2])[columns], 0.0, 0.0
+    shares, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
     rows = max(1, _BLOCK // (agents.size**2 * max(1, len(width))))
     for chunk in resamples_of(design.clusters, resamples, rng, "rank_shares"):
@@ -371,14 +371,14 @@ def rank_shares(
             inside = design.main_group(times.T)
             effects, whole = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
             weight = weights[start * rows : start * rows + rows][whole]
-            kept += float(weight.sum())
+            seen_mass += float(weight.sum())
             settled = np.round(effects[whole][:, agents], 9)
             above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
             tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
             share = weight[:, None, None] / tied
             ranks = ((share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in range(agents.size))
-            found += np.stack(list(ranks), axis=1)
-    return found / kept if kept else found, count, exact, 1 - kept / mass
+            shares += np.stack(list(ranks), axis=1)
+    return shares / seen_mass if seen_mass else shares, count, exact, 1 - seen_mass / mass
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -391,14 +391,14 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     group = panel.missing or (_ONE_AGENT if agents.size < 2 else "undefined: one cluster, needs two")
     if agents.size > 1 and design.clusters > 1:
         resamples = panel.study.inference.resamples or RESAMPLES
-        found, drawn, exact, apart = rank_shares(design, agents, panel.block(0), resamples, rng)
+        totals, drawn, exact, apart = rank_shares(design, agents, panel.block(0), resamples, rng)
         left_out = apart if apart > 1e-9 else 0.0
         detail = {"resamples": drawn, "exact": exact, "left_out": left_out}
         method += f"; {'exact: all' if exact else 'multinomial:'} {drawn} resamples of {design.clusters} clusters"
         method += f", {left_out:.3%} of them left out: agents apart" if left_out else ""
         group = f"undefined: in {apart:.0%} of the resamples some agents share no cycle with the others"
         if not panel.missing and apart <= _MOST:
-            shares = found.transpose(2, 0, 1).tolist()
+            shares = totals.transpose(2, 0, 1).tolist()
         group = panel.missing or group
     place = {a: i for i, a in enumerate(agents.tolist())}
     decisions = design.counts.sum(axis=1).astype(int).tolist()
@@ -460,17 +460,17 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
     met: dict[int, dict[int, tuple[Floats, Ints]]] = defaultdict(dict)
-    found: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
+    p_values: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
     for pair, (sums, cycles) in enumerate(panel.meetings):
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
-            found["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
+            p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
     drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
-        found[name] = np.ones((pairs, width))
+        p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
             tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
-            found[name][[*some]] = [test.p for test in tests]
-    return found
+            p_values[name][[*some]] = [test.p for test in tests]
+    return p_values

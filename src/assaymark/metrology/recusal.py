@@ -83,9 +83,9 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
     fit = RecusalFit.of(table, interest)
     conflicts = interest[:, a] | interest[:, b]
-    free, linked, found = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
+    free, linked, estimate = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
     if linked.any():
-        found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], None, level)
+        estimate = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], None, level)
     judges = ((~np.isnan(table[linked]) & ~interest)[:, :, [a, b]]).any(axis=(0, 2))
     gaps = table[:, free, a] - table[:, free, b]
     both = ~np.isnan(gaps)
@@ -93,7 +93,7 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
     direct = cluster_mean(means, None, level) if means.size else None
     who = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
-    return RecusalContrast(*found.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
+    return RecusalContrast(*estimate.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
 
 
 def recusal_p(
@@ -170,15 +170,15 @@ class RecusalFit:
 
 def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:
     """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
-    known = ~np.isnan(gaps)
-    counts = known.sum(axis=0)
+    defined = ~np.isnan(gaps)
+    counts = defined.sum(axis=0)
     if consecutive:
         serial = serial_tests(gaps, effects)
         return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
-    means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
-    found = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
-    return recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
+    means = np.where(defined, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    squares = np.square(np.where(defined, gaps - means, 0.0)).sum(axis=0)
+    moderated = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
+    return recusal_tests(counts, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
 
 
 @lru_cache(maxsize=1024)
@@ -380,9 +380,9 @@ def self_preference(
     method = "the wider of Student's and Welch's t"
     if codes is not None:
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
-    method, found = f"mean distance from the panel's median, own family minus others; {method}", []
+    method, results = f"mean distance from the panel's median, own family minus others; {method}", []
     for name, family, column in zip(called, grading, above.T, strict=True):
-        own = np.array([one == family for one in graded], dtype=bool)
+        own = np.array([name == family for name in graded], dtype=bool)
         ours, theirs = column[own], column[~own]
         mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
         state: PreferenceState = "no agent of its family" if mean is None else "no agent of another family"
@@ -412,5 +412,5 @@ def self_preference(
                         welch = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
                         half = max(half, t_quantile(tail, welch) * math.sqrt(a + b))
             low, high = (None, None) if half is None else (gap - half, gap + half)
-        found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
-    return found
+        results.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
+    return results

@@ -97,12 +97,12 @@ def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) 
         estimates.student_estimate(mean, np.sqrt(square / cells), freedom, level)
         for square, freedom in ((total, min(df, units - 1)), (judge, families - 1))
     ]
-    found = max(tests, key=lambda test: test.p)
-    if found.low is not None:
+    worst = max(tests, key=lambda test: test.p)
+    if worst.low is not None:
         wide = max(tests, key=lambda test: -1.0 if test.low is None else mean - test.low)
-        found = replace(found, low=wide.low, high=wide.high)
+        worst = replace(worst, low=wide.low, high=wide.high)
     between = max(0.0, (judge - error) / units), max(0.0, (cluster - error) / families)
-    return RandomJudges(*found.parts(), families, clusters, judge, cluster, error, *between)
+    return RandomJudges(*worst.parts(), families, clusters, judge, cluster, error, *between)
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
@@ -115,15 +115,15 @@ def judge_agent_variance(M: ArrayLike) -> float:
         for gap, keep in zip(gaps, np.asarray(whole), strict=True):
             groups.setdefault(keep.tobytes(), []).append(gap[:, keep])
     # Pairs with the same clusters go through one computation.
-    found = []
+    variances = []
     for tables in groups.values():
         stack = np.stack(tables)
         if min(stack.shape[1:]) >= 2:
             judge, _, error = two_way(stack)
-            found.append(np.maximum(0.0, (judge - error) / stack.shape[2]) / 2)
-    if not found:
+            variances.append(np.maximum(0.0, (judge - error) / stack.shape[2]) / 2)
+    if not variances:
         raise NotMeasurableError("judge x agent is undefined: no two judges scored two agents in two common clusters")
-    return float(np.concatenate(found).mean())
+    return float(np.concatenate(variances).mean())
 
 
 def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
@@ -146,8 +146,8 @@ def icc(Y: ArrayLike) -> Icc:
     if min(n, k) < 2:
         raise NotMeasurableError(f"intraclass correlations need two items and two raters (got {n} and {k})")
     msr, msc, mse = (float(x) for x in two_way(table))
-    one = msr + (k - 1) * mse
-    below = one + k / n * (msc - mse), msr + (msc - mse) / n, one, msr
+    total = msr + (k - 1) * mse
+    below = total + k / n * (msc - mse), msr + (msc - mse) / n, total, msr
     a1, ak, c1, ck = ((msr - mse) / part if part > _ROUNDING * (msr + msc + mse) else None for part in below)
     return Icc(a1, ak, c1, ck, msr, msc, mse)
 
@@ -316,11 +316,11 @@ def contrast_components(
         disagreement, residual = noise / 2, (within[0] / freedom - noise) / (2 * judges)
     reaction, both = (between - error) / (2 * judges), error / 2
     chance = (judge + between - error) / (judges * size)
-    known = freedom > 0
+    nested = freedom > 0
     raw = {
-        "agent": (levels / pairs - chance) / 2, "agent_cluster": reaction - residual * inverse if known else reaction,
+        "agent": (levels / pairs - chance) / 2, "agent_cluster": reaction - residual * inverse if nested else reaction,
         "residual": residual, "judge_agent": liking,
-        "judge_agent_cluster": both - disagreement * inverse if known else both, "disagreement": disagreement,
+        "judge_agent_cluster": both - disagreement * inverse if nested else both, "disagreement": disagreement,
     }  # fmt: skip
     none = np.zeros(scales)
     means_of = dict.fromkeys(PARTS, none) | {

@@ -516,15 +516,15 @@ class _Run:
         mismatches: list[Mismatch] = []
         if not explained:
             mismatches.append(Mismatch(step.name, "fill-quantity", symbol, before + change, before + asked))
-        for one in fills:
-            if one not in step.fills or one.price is None:
+        for fill in fills:
+            if fill not in step.fills or fill.price is None:
                 continue
             if rule is None:
                 why = "its stated price has no bar to be held against"
                 self.unchecked.append(Unchecked(step.name, "fill", symbol, why))
-            elif _differ(one.price, rule, self.tolerance.cash):
-                where = _lies(one.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
-                mismatches.append(Mismatch(step.name, "fill-price", symbol, one.price, rule, where))
+            elif _differ(fill.price, rule, self.tolerance.cash):
+                where = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
+                mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, where))
         self.check("fill", mismatches)
         return explained
 

@@ -93,13 +93,13 @@ class Translation:
             return self.exact[plain]
         if plain[0] == "“" and plain[-1] == "”" and (quoted := self(plain[1:-1])) is not None:
             return f"{self.exact['open']}{quoted}{self.exact['close']}"
-        if re.fullmatch(_NAMES, plain):
-            return plain.replace(" and ", " und ")
         clauses = plain.split("; ")
         if len(clauses) > 1 and None not in (made := [self(clause) for clause in clauses]):
             return "; ".join(map(str, made))
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
+        if re.fullmatch(_NAMES, plain):
+            return plain.replace(" and ", " und ")
         for cut, between in _PARTS:
             pieces = re.split(cut, plain)
             if len(pieces) > 1 and None not in (made := [self(piece) for piece in pieces]):

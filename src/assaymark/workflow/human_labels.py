@@ -264,13 +264,13 @@ def take_over(folder: RunFolder) -> int:
         for name, label in given_labels(folder, sheets, grader).items():
             cycle, trajectory = sheets.ids.get(name, ("", ""))
             for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
-                one = HumanGrade(
+                grade = HumanGrade(
                     trajectory, cycle, grader, dimension,
                     score=None if score is None else float(score), at=label["at"], seconds=label.get("seconds"),
                     comment=label.get("comment", ""),
                 )  # fmt: skip
-                if stored.get((trajectory, grader, dimension)) != one:
-                    new.append(one)
+                if stored.get((trajectory, grader, dimension)) != grade:
+                    new.append(grade)
     if new:
         store_grades(folder, new)
     return len(new)
@@ -282,9 +282,9 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
     if not grades:
         return None
     scores: defaultdict[tuple[str, str], defaultdict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for one in grades:
-        if one.score is not None and one.trajectory in records:
-            scores[records[one.trajectory]][one.grader][one.dimension] = one.score
+    for grade in grades:
+        if grade.score is not None and grade.trajectory in records:
+            scores[records[grade.trajectory]][grade.grader][grade.dimension] = grade.score
     if draw is None:
         return Labels(scores, refused="no draw was stored before the first grade")
     return Labels(scores, draw.pi, frozenset(draw.units), refusal(draw, [grade.at for grade in grades], clusters),

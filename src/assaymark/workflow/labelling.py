@@ -453,8 +453,8 @@ def _of_records(folder: RunFolder) -> Texts:
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
         wanted: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for cycle, members in cycles.items():
-            for one in members:
-                wanted[context_of[one]][cycle].append(one)
+            for member in members:
+                wanted[context_of[member]][cycle].append(member)
         by_cycle: defaultdict[str, Shown] = defaultdict(list)
         for context_id, context in store.each_context(wanted):
             of_context = [decision for decision in every if decision.context_id == context_id]
@@ -526,16 +526,16 @@ def _of_table(folder: RunFolder) -> Texts:
     there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
     columns = (_cells(rows, column, read.row) for column in there if column not in taken)
     given = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     problems = []
     for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
         name = table["trajectory"][k]
-        earlier = found.get(name, ("", ""))[0]
+        earlier = texts.get(name, ("", ""))[0]
         if text and earlier and text != earlier:
             place = rows.where(int(read.row[k]))
             problems.append(Problem(place, f"another text for {name!r:.80} than in a row before"))
         if not earlier:
-            found[name] = (text, given[k])
+            texts[name] = (text, given[k])
     if problems:
         raise InputError(source, problems)
     makers = sorted({*zip(table["agent"], table.get("agent_family", table["agent"]), strict=True)})
@@ -547,7 +547,7 @@ def _of_table(folder: RunFolder) -> Texts:
         for cycle, members in cycles.items():
             groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
             for name in members:
-                text, material = found[name]
+                text, material = texts[name]
                 groups[material][name] = (("", anonymise(text, names).text or "(no text)"),)
             shown[cycle] = [
                 ((("", anonymise(material, names).text),) if material else (), texts)

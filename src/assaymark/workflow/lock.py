@@ -59,9 +59,9 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
     cycles: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
     wanted = len(study.substrate.regimes) * study.substrate.cycles
-    for one in cut(study.substrate):
-        cycles.append(one)
-        keys.append(cutting.key_of(one, content_id(one.context), study.substrate.source))
+    for cycle in cut(study.substrate):
+        cycles.append(cycle)
+        keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
         note("cutting cycles", len(keys), wanted)
     with runs.new_folder(folder.path):
         store.write(CONTEXTS, [cycle.context for cycle in cycles], basis)

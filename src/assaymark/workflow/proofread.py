@@ -400,26 +400,26 @@ def proofread(document: Document, run: Decided) -> Document:
     ends = [match.start() for match in re.finditer("\n", document.text)]
     findings: list[Placed] = []
 
-    def place(one: Sentence, finding: Finding) -> None:
-        first, last = bisect_left(ends, one.start), bisect_left(ends, one.end)
+    def place(sentence: Sentence, finding: Finding) -> None:
+        first, last = bisect_left(ends, sentence.start), bisect_left(ends, sentence.end)
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
-        columns = one.start - begins[0] + 1, one.end - begins[1] + 1
-        text = clean(one.text, 1000)
+        columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
+        text = clean(sentence.text, 1000)
         where = first + 1, columns[0], last + 1, columns[1]
-        findings.append(Placed(str(document.path), text, finding, one.start, one.end, *where))
+        findings.append(Placed(str(document.path), text, finding, sentence.start, sentence.end, *where))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
-    for at, one in enumerate(sentences):
-        if at and sentences[at - 1].block != one.block:
+    for at, sentence in enumerate(sentences):
+        if at and sentences[at - 1].block != sentence.block:
             before = ()
-        following = [other.text for other in sentences[at + 1 : at + 12] if other.block == one.block]
-        finding = proofread_sentence(one.text, run, following, before)
-        if len(one.text) <= LONGEST:
-            before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(one.text))) or before
-        elif next(run.names.mentions(one.text[: 10 * LONGEST]), None):
-            finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
+        following = [other.text for other in sentences[at + 1 : at + 12] if other.block == sentence.block]
+        finding = proofread_sentence(sentence.text, run, following, before)
+        if len(sentence.text) <= LONGEST:
+            before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(sentence.text))) or before
+        elif next(run.names.mentions(sentence.text[: 10 * LONGEST]), None):
+            finding = Finding("?", f"a sentence of {len(sentence.text):,} characters is not read")
         if finding is not None:
-            place(one, finding)
+            place(sentence, finding)
     for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:

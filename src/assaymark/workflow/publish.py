@@ -172,8 +172,8 @@ def gather(
     study, judgments = locked.study, store.read(tables.JUDGMENTS)
     selection = select(store.read(tables.DECISIONS), study)
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
-    for one in judgments:
-        invalid[one.judge] += one.status != "ok"
+    for judgment in judgments:
+        invalid[judgment.judge] += judgment.status != "ok"
     by_part: dict[Judged, Sequence[Judgment]] = {"panel": judgments} if judgments else {}
     by_part |= {"anchors": store.read(tables.ANCHOR)} if store.rows(tables.ANCHOR) else {}
     by_part |= {"outside": store.read(tables.PROBE)} if store.rows(tables.PROBE) else {}

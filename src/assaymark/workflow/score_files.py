@@ -134,9 +134,9 @@ class MeasuredTable(Result):
         text.append(f"{len(self.measurements)} measurements")
         for level in ("headline", "qualified"):
             those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-            for one in those[:_LISTED]:
-                also = f" Say also: {one.condition}" if one.condition else ""
-                text.append(f"{level}: {one.claim.statement}{also}")
+            for verdict in those[:_LISTED]:
+                also = f" Say also: {verdict.condition}" if verdict.condition else ""
+                text.append(f"{level}: {verdict.claim.statement}{also}")
             if len(those) > _LISTED:
                 text.append(f"and {len(those) - _LISTED} more {level}")
         text.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))

@@ -132,8 +132,8 @@ class Scores:
         study = locked.study
         selection = selection or select(store.read(DECISIONS), study)
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)
-        for one in store.read(JUDGMENTS):
-            judgments[one.trajectory].append(one)
+        for judgment in store.read(JUDGMENTS):
+            judgments[judgment.trajectory].append(judgment)
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
             lengths = {decision.record_id: judging.token_count(judging.judged_text(decision)) for decision in decisions}

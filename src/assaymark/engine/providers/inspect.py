@@ -158,14 +158,14 @@ class InspectModel:
         except Exception as exc:
             # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
             caused = seen.error or exc
-            made = base.as_model_error(caused, at)
+            mapped = base.as_model_error(caused, at)
             status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
-            if made.retryable or made.quota or isinstance(status, int):
-                error = made
+            if mapped.retryable or mapped.quota or isinstance(status, int):
+                error = mapped
             else:
                 decision = model.api.should_retry(caused)
                 error = ModelError(
-                    str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None)
+                    str(mapped), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None)
                 )
         finally:
             _SEEN.reset(token)
@@ -188,8 +188,8 @@ class InspectModel:
         try:
             model = api.get_model(self.name, base_url=at.base_url, api_key=key, memoize=False, **options)
         except Exception as exc:  # what Inspect raises in markup becomes one plain line
-            said = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
-            error = ModelError(f"{at.provider.name}: {at.shown(said)}", retryable=False, quota=True)
+            message = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
+            error = ModelError(f"{at.provider.name}: {at.shown(message)}", retryable=False, quota=True)
         else:
             inner: Any = getattr(model.api, "client", None)
             if isinstance(getattr(inner, "max_retries", None), int):

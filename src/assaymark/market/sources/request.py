@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -159,8 +159,12 @@ SECRETS = ("api_key", "token")
 """Options whose values are never shown and never stored."""
 
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+class Progress(Protocol):
+    """Called with what is being done, how much of it is done, and how much there is."""
+
+    def __call__(self, what: str, done: int, total: int, /) -> None:
+        """Note the state of one piece of work."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

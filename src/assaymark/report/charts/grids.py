@@ -82,18 +82,18 @@ def bar_table(
                 y += 4 if bold else 0
             parts += [line(left + at * width, 24, left + at * width, y, "hair") for at in range(len(columns))]
             return parts, y + 4
-        panel, room, height = 167.0, 92.0, 0.0
-        titles = shortened(names, room, 13)
+        panel, room, height = 169.0, 110.0, 0.0
+        titles = shortened(names, room, 12)
+        reach = panel - room - 12 - max(text_width(text, 12) for *_, cells in rows for _, text in cells)
         for at, column in enumerate(columns):
-            x, y = (at % 2) * (panel + 16), (at // 2) * (len(rows) * 20 + 40.0)
+            x, y = (at % 2) * (panel + 12), (at // 2) * (len(rows) * 20 + 40.0)
             parts += [label(x, y + 16, fit(column, panel, 13), "tb"), line(x, y + 24, x + panel, y + 24, "hair")]
             for place, (_, _, cells) in enumerate(rows):
                 top, bold = y + 28 + 20 * place, total and not place
-                parts.append(label(x, top + 14, titles[place], "tb" if bold else "t2"))
-                parts += bar(x + room + 4, top + 2, 32.0, cells[at], bold)
-            bottom = y + 28 + 20 * len(rows)
-            parts.append(line(x + room + 4, y + 28, x + room + 4, bottom, "hair"))
-            height = max(height, bottom)
+                parts.append(label(x, top + 14, titles[place], "tb" if bold else "tk"))
+                parts += bar(x + room + 4, top + 2, reach, cells[at], bold)
+            height = y + 28 + 20 * len(rows)
+            parts.append(line(x + room + 4, y + 28, x + room + 4, height, "hair"))
         return parts, height + 8
 
     return canvas.both(name, title, desc, draw)

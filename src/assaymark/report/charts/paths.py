@@ -186,10 +186,10 @@ def _values_on(
         found.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
     heights, bottom, room = [up(float(nav[-1])) for nav in navs], box.nav[1] + _LINE / 2, box.width - box.right - 20
     order = sorted(range(len(heights)), key=lambda k: heights[k])
-    # Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
-    wide = any(text_width(f"{name} {end}", 13) > room for name, _, end, *_ in lines)
-    two = wide and 2 * _LINE * len(order) <= bottom
-    places = c.apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
+    # Where a name does not fit beside its return it stands above it, as long as there is room for all.
+    two = {k for k in order if text_width(f"{lines[k][0]} {lines[k][2]}", 13) > room}
+    two = two if _LINE * (len(order) + len(two)) <= bottom else set()
+    places = c.apart([heights[k] for k in order], [_LINE * (1 + (k in two)) for k in order], bottom)
     beside = 0.0 if two else max(text_width(f" {end}", 13) for _, _, end, *_ in lines)
     # An ellipsis is wider than other characters are taken to be.
     names = shortened([name for name, *_ in lines], room - beside, 13)
@@ -198,7 +198,7 @@ def _values_on(
         kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(role, styles[k].split()[0].replace("l", "t"))
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
-        texts = ((y - 3, names[k]), (y + 12, end)) if two else ((y + 4.5, f"{names[k]} {end}"),)
+        texts = ((y - 3, names[k]), (y + 12, end)) if k in two else ((y + 4.5, f"{names[k]} {end}"),)
         found += [label(box.right + 14, at, text, kind) for at, text in texts]
     return found
 

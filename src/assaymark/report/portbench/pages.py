@@ -484,9 +484,9 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     wide, narrow = (charts.tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, float(width), kind)
                     for kind, width in (("wide", HALF), ("narrow", NARROW)))  # fmt: skip
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
-    ranked = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "
-    note: list[b.Inline] = [ranked, b.Linked("see sentences", "claims.html"), "."] if board.pairs else []
-    note += [" ", b.Linked("By template", "scores.html#questions")]
+    ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
+    seen = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
+    note: list[b.Inline] = [*seen, b.Linked("By template", "scores.html#questions")]
     top, said = board.tiers[0], ""
     if len(board.tiers) > 1:
         said = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."

@@ -344,10 +344,10 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": wanted})
         if stress:
             scores[result.model, result.profile].append(profiles.stress_score(depth, tolerance))
-    for (model, profile), found in scores.items():
+    for (model, profile), values in scores.items():
         method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
-        labels, mean = {"model": model, "profile": profile}, float(np.mean(found))
-        yield measured("bench.stress", labels, mean, (len(found), "windows"), method)
+        labels, mean = {"model": model, "profile": profile}, float(np.mean(values))
+        yield measured("bench.stress", labels, mean, (len(values), "windows"), method)
     for result, _ in episodes:
         name, labels, days = "bench.performance", _labels(result), result.dates
         turnover, weights = np.array([date.turnover for date in days]), np.stack([date.executed for date in days])

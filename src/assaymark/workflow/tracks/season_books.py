@@ -139,8 +139,8 @@ def settle_orders(
             age = max((day.date - date.fromisoformat(of)).days, 1)
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
     settled = broker.settle_day(book, orders, bars, season.rules.broker, day.universe)
-    for one in settled.fills:
-        fills.append(SeasonFill(now, agent, source, one.order + 1, one.symbol, one.quantity, one.price, one.cost))
+    for fill in settled.fills:
+        fills.append(SeasonFill(now, agent, source, fill.order + 1, fill.symbol, fill.quantity, fill.price, fill.cost))
     rejections = [
         SeasonRejection(now, agent, source, one.order + 1, one.symbol, one.reason, one.text, one.quantity)
         for one in settled.rejections

@@ -91,12 +91,12 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
             grouped[getattr(item, name)].append(item)
         return {key: tuple(group) for key, group in grouped.items()}
 
-    def kept(table: Table[V]) -> list[V]:
+    def of_plan(table: Table[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)
 
     times = {time.record_id: time for time in store.read(rows.TIMES)}
     navs, baselines = (
-        by("agent", sorted(navs, key=lambda row: row.day)) for navs in (store.read(rows.NAVS), kept(rows.BASELINES))
+        by("agent", sorted(navs, key=lambda row: row.day)) for navs in (store.read(rows.NAVS), of_plan(rows.BASELINES))
     )
     # by the decision that they are due to, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
@@ -110,7 +110,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     names = list(dict.fromkeys(agent for agent, _ in decided))
 
     wrong: dict[str, list[str]] = defaultdict(list)
-    checks = tuple(kept(rows.CHECKS))
+    checks = tuple(of_plan(rows.CHECKS))
     for record, _, text in (line.partition("\t") for check in checks for line in check.mismatches):
         wrong[record].append(text)
 
@@ -147,7 +147,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates if season.replicates > 1 else {}, tuple(one for one in kept(OUTCOMES) if one.record_id in times),
+        replicates if season.replicates > 1 else {}, tuple(one for one in of_plan(OUTCOMES) if one.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
         any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
@@ -259,9 +259,9 @@ def ledger_measurements(
     """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     numbers: dict[str, list[Evidence]] = defaultdict(list)
-    for one in evidence:
-        if one.decision in of:
-            numbers[of[one.decision]].append(one)
+    for row in evidence:
+        if row.decision in of:
+            numbers[of[row.decision]].append(row)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
         mine = numbers[agent]

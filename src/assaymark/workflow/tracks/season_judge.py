@@ -206,9 +206,9 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     probes: dict[tuple[str, str], Probe] = {}
     agents = {part.agent for part in parts}
     by_period: dict[str, dict[str, Horizon]] = {}
-    for one in parts if season.judging.author_probe else ():
-        if one.scope != "replicate":
-            by_period.setdefault(one.period, {})[one.agent] = one.horizon
+    for part in parts if season.judging.author_probe else ():
+        if part.scope != "replicate":
+            by_period.setdefault(part.period, {})[part.agent] = part.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in asking.probe_calls(horizons, once if period else judges, budget):

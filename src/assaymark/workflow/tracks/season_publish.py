@@ -207,12 +207,12 @@ def decide_judged_season(
     runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, certificates), strict=True)))
     runs.write_json(folder.verdicts, file)
     run = season_run(stored, material, judged, measurements, table, decided, lie)
-    kept = folder.publications / f"{run.last}.json"
-    kept.parent.mkdir(exist_ok=True)
-    runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
+    path = folder.publications / f"{run.last}.json"
+    path.parent.mkdir(exist_ok=True)
+    runs.write_json(path, verdicts_of(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
     note("writing pages", 2, 3)
-    earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
+    earlier = (path for path in sorted(path.parent.glob("*.json")) if path.stem <= path.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return run, sheets, file, material, judged
 
@@ -450,12 +450,12 @@ def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
             number = not isinstance(fact.value, str)
             value = f"{fact.value:.10g}" if number else shorten(str(fact.value), _MOST_SHOWN, placeholder="…")
             texts[fact.id] = " ".join(word for word in (fact.instrument, fact.field, value) if word)
-    for one in context.series:
-        if one.close:
-            ends = (0, -1) if len(one.close) > 1 else (0,)
-            days = " … ".join(one.times[at].date().isoformat() for at in ends)
-            closes = " … ".join(f"{one.close[at]:.10g}" for at in ends)
-            texts[f"series:{one.instrument}"] = f"{one.instrument} close {days}: {closes}"
+    for series in context.series:
+        if series.close:
+            ends = (0, -1) if len(series.close) > 1 else (0,)
+            days = " … ".join(series.times[at].date().isoformat() for at in ends)
+            closes = " … ".join(f"{series.close[at]:.10g}" for at in ends)
+            texts[f"series:{series.instrument}"] = f"{series.instrument} close {days}: {closes}"
     if context.portfolio is not None:
         book = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
         texts |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
