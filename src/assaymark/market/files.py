@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
+from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, stamped, table_of
 from assaymark.records import canonical_json, repeated, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
@@ -211,10 +211,7 @@ def snapshot_from_file(
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin("files", now, query, licence, bars.notes)
-    place = SCHEMAS["bars"].get_field_index("snapshot")
-    column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
-    tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)
-    snapshot = Snapshot(name, origin, tables)
+    snapshot = Snapshot(name, origin, {**tables, "bars": stamped(tables["bars"], snapshot=name)})
     # refused where prices cannot be prices, or days are cut off
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
@@ -323,7 +320,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     return _Bars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: str) -> dict[str, Any]:
+def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
@@ -337,14 +334,14 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
         wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in acted.tolist() if not splits[row] > 0]
         wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in acted.tolist() if paid[row] < 0]
         if wrong:
-            raise InputError(name, wrong)
+            raise InputError(source, wrong)
         # Of several versions of a bar the one known first says from when the action is known.
         acted = acted[np.argsort(given["known_at"][acted], kind="stable")]
         firsts = {(given["instrument"][row], given["event_date"][row]): row for row in acted[::-1].tolist()}
         places = np.array(sorted(firsts.values()), dtype=np.int64)
-        whole = (given["instrument"], given["event_date"], given["known_at"], splits, paid)
-        arrays = [pa.array(column[places], of.type) for column, of in zip(whole, SCHEMAS["actions"], strict=True)]
-        actions["actions"] = pa.Table.from_arrays(arrays, schema=SCHEMAS["actions"])
+        whole = {"instrument": given["instrument"], "ex_date": given["event_date"], "known_at": given["known_at"],
+                 "split": splits, "dividend": paid}  # fmt: skip
+        actions["actions"] = table_of("actions", {field: column[places] for field, column in whole.items()})
         if "adj_factor" not in given:
             # factors that count back from each instrument's last bar, as data vendors make them
             factors = given["adj_factor"] = np.ones(size)
@@ -358,11 +355,6 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
                         factor *= (1.0 - paid[next_row] / before) / splits[next_row]
                     factors[row] = factor
                 later[symbol] = (row, factors[row])
-    given |= {"source": np.full(size, f"file {name}", dtype=object)}
-    columns = [
-        pa.array(given[field.name], field.type, from_pandas=True) if field.name in given else pa.nulls(size, field.type)
-        for field in SCHEMAS["bars"]
-    ]
     instruments, days = bars.columns["instrument"], bars.columns["event_date"]
     # From the last row to the first, so that the row of the first day is the one that stays.
     order = np.argsort(days, kind="stable")[::-1]
@@ -373,7 +365,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     ]
     rows = [listing.as_row(currency or None) for listing in described]
     return {
-        "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
+        "bars": table_of("bars", {**given, "source": f"file {source}"}),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **actions,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -121,18 +121,15 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     sizes = [series.values.size for series in macro]
     ends = [np.full(series.values.size, _NEVER) if series.until is None else series.until for series in macro]
 
-    def text(values: Sequence[str]) -> Any:
-        return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
-
-    series = _table(
-        "macro", series=text([series.id for series in macro]),
-        ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(series.periods for series in macro)]),
-        value=_numbers(np.concatenate([np.empty(0), *(series.values for series in macro)])),
-        realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
-        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])), unit=text([one.unit for one in macro]),
-        title=text([series.title for series in macro]),
-        stale_days=np.repeat(np.array([series.stale_days for series in macro], dtype=np.int32), sizes),
-    )  # fmt: skip
+    said = {"series": "id", "unit": "unit", "title": "title", "stale_days": "stale_days"}
+    series = table_of("macro", {
+        "ref_period": np.concatenate([np.empty(0, "datetime64[D]"), *(series.periods for series in macro)]),
+        "value": np.concatenate([np.empty(0), *(series.values for series in macro)]),
+        "realtime_start": _instants(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
+        "realtime_end": _instants(np.concatenate([np.empty(0, np.int64), *ends])),
+        **{name: np.repeat(np.array([getattr(series, own) for series in macro], dtype=object), sizes)
+           for name, own in said.items()},
+    })  # fmt: skip
     # First versions of bars by day and instrument, then the restatements.
     row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
     rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
@@ -141,25 +138,22 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
         name: np.concatenate([bar[row, column], later.values.get(name, missing)]) for name, bar in history.bars.items()
     }
     factor = whole.pop(FACTOR, np.ones(rows.size))
-    values = {}
+    values: dict[str, Any] = {}
     for name, array in whole.items():
         # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
         traded = array if name == "volume" else array / factor
         for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
             traded = np.where(traded * factor == array, traded, step)
-        values[name] = _numbers(traded)
+        values[name] = traded
     unstated = [at for at, listing in enumerate(history.listings) if listing.id in history.unstated]
-
-    def coded(of: np.ndarray, names: Sequence[str]) -> Any:
-        return pa.DictionaryArray.from_arrays(pa.array(of.astype(np.int32)), pa.array(names, _TEXT)).cast(_TEXT)
-
-    bars = _table(
-        "bars", instrument=coded(columns, [listing.id for listing in history.listings]),
-        event_date=history.days.astype("datetime64[D]")[rows],
-        known_at=_instants(np.concatenate([history.known_at[row, column], later.known_at])),
-        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=coded(np.zeros(rows.size), [history.source]), snapshot=coded(np.zeros(rows.size), [id]), **values,
-    )  # fmt: skip
+    ids = pa.array([listing.id for listing in history.listings], _TEXT)
+    values |= {
+        "instrument": pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), ids),
+        "event_date": history.days.astype("datetime64[D]")[rows],
+        "known_at": _instants(np.concatenate([history.known_at[row, column], later.known_at])),
+        "adj_factor": np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor),
+        "source": history.source, "snapshot": id,
+    }  # fmt: skip
     listed: dict[str, list[tuple[object, ...]]] = {
         "instruments": [tuple(listing.as_row(currency).values()) for listing in history.listings],
         "news": [  # an item is named by a digest of its time and text
@@ -178,7 +172,7 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
             for moment, one in history.actions
         ],
     }
-    tables = {"bars": bars, "macro": series}
+    tables = {"bars": table_of("bars", values), "macro": series}
     for name, lines in listed.items():
         schema = SCHEMAS[name]
         records = [dict(zip(schema.names, line, strict=True)) for line in lines]
@@ -186,19 +180,26 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     return Snapshot(id, origin, tables)
 
 
-def _table(name: str, **columns: Any) -> Any:
-    """A table with the columns of its schema; those that are not given are missing everywhere."""
+def table_of(name: str, columns: Mapping[str, Any]) -> Any:
+    """A table from its columns, the first an array; NaN and what is not given are missing, one text fills all rows."""
     rows = len(next(iter(columns.values())))
-    given = [
-        pa.array(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
+
+    def whole(column: Any) -> Any:
+        return pa.repeat(column, rows) if isinstance(column, str) else pa.array(column, from_pandas=True)
+
+    arrays = [
+        whole(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
         for one in SCHEMAS[name]
     ]
-    return pa.table(given, schema=SCHEMAS[name])
+    return pa.Table.from_arrays(arrays, schema=SCHEMAS[name])
 
 
-def _numbers(values: np.ndarray) -> Any:
-    """Floats, missing where NaN."""
-    return pa.array(values, mask=np.isnan(values))
+def stamped(bars: Any, **texts: str) -> Any:
+    """Bars with one text in each row of some columns, such as the name of their snapshot."""
+    for name, text in texts.items():
+        place = SCHEMAS["bars"].get_field_index(name)
+        bars = bars.set_column(place, SCHEMAS["bars"].field(place), pa.repeat(text, bars.num_rows))
+    return bars
 
 
 def _instants(seconds: np.ndarray) -> Any:

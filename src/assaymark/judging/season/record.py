@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -356,23 +356,13 @@ def horizon_of(
 
 def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], identifiers: Sequence[str]) -> Horizon:
     """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record."""
+    uses = Counter[str]()
 
-    def texts() -> Iterator[str]:
-        yield horizon.mandate
-        yield from (symbol for symbol, _ in (horizon.before[1] if horizon.before else ()) if symbol not in spared)
-        for step in horizon.steps:
-            yield step.day
-            yield from (action.instrument for action in step.actions if action.instrument not in spared)
-            yield step.stated
-            yield from (text.text for text in step.texts)
-            yield from (symbol for symbol, *_ in step.fills if symbol not in spared)
-            for symbol, reason in step.rejections:
-                yield from (() if symbol in spared else (symbol,))
-                yield reason
-            yield from (symbol for symbol, _ in (step.book[1] if step.book else ()) if symbol not in spared)
-            yield from step.market.words
+    def counted(text: str) -> str:
+        uses[text] += 1
+        return text
 
-    uses = Counter(texts())
+    _rewritten(horizon, counted, spared)
     plain = {}
     ids = 0
     for text, count in uses.items():
@@ -391,16 +381,20 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
         audit += [AuditLine(name, state, counts[name], why) for name in sorted(counts)]
     if ids:
         audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
-    shown = {text: name.text for text, name in blinded.items()}
+    return replace(_rewritten(horizon, lambda text: blinded[text].text, spared), audit=tuple(audit))
 
-    def of(text: str) -> str:
-        return shown.get(text, text)
+
+def _rewritten(horizon: Horizon, of: Callable[[str], str], spared: frozenset[str]) -> Horizon:
+    """The horizon with its texts as ``of`` writes each, in the order in which they are shown; spared symbols stay."""
+
+    def named(symbol: str) -> str:
+        return symbol if symbol in spared else of(symbol)
 
     def book_of(book: Book | None) -> Book | None:
-        return book and (book[0], tuple((of(symbol), units) for symbol, units in book[1]))
+        return book and (book[0], tuple((named(symbol), units) for symbol, units in book[1]))
 
     def market_of(market: MarketLines) -> MarketLines:
-        changed = {word: shown[word] for word in market.words if of(word) != word}
+        changed = {word: text for word in market.words if (text := of(word)) != word}
         if not changed:
             return market
         columns, *rows, words = (
@@ -409,18 +403,19 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
         symbols = (symbol for symbol, *_ in market.rows)
         return MarketLines(columns, tuple((name, *line[1:]) for name, line in zip(symbols, rows, strict=True)), words)
 
+    mandate, before = of(horizon.mandate), book_of(horizon.before)
     steps = tuple(
         replace(
             step, day=of(step.day),
-            actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
+            actions=tuple(replace(action, instrument=named(action.instrument)) for action in step.actions),
             stated=of(step.stated), texts=tuple(Rationale(of(text.text), text.kind) for text in step.texts),
-            fills=tuple((of(fill[0]), *fill[1:]) for fill in step.fills),
-            rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections), book=book_of(step.book),
-            market=market_of(step.market),
+            fills=tuple((named(fill[0]), *fill[1:]) for fill in step.fills),
+            rejections=tuple((named(symbol), of(reason)) for symbol, reason in step.rejections),
+            book=book_of(step.book), market=market_of(step.market),
         )
         for step in horizon.steps
     )  # fmt: skip
-    return Horizon(steps, of(horizon.mandate), book_of(horizon.before), tuple(audit))
+    return Horizon(steps, mandate, before)
 
 
 _WHY: Final[Mapping[AuditState, str]] = {

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
-from assaymark.market.snapshot import Origin, Snapshot, content_digest
+from assaymark.market.snapshot import Origin, Snapshot, content_digest, stamped
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
@@ -21,7 +21,6 @@ from assaymark.market.sources.request import (
     RetryPolicy,
     ServiceUnavailable,
     Source,
-    stamped,
 )
 from assaymark.records import canonical_json, sha256_text
 
@@ -58,7 +57,8 @@ def pull(
     contents = {name: content_digest(table) for name, table in sorted(draft.tables.items())}
     name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(service.name, now, request.as_query(), service.licence, draft.notes)
-    return Snapshot(name, origin, stamped(draft.tables, name))
+    bars = {"bars": stamped(draft.tables["bars"], snapshot=name)} if "bars" in draft.tables else {}
+    return Snapshot(name, origin, {**draft.tables, **bars})
 
 
 def pull_questions(

@@ -12,7 +12,7 @@ from typing import Any
 
 from assaymark.errors import InputError, Problem
 from assaymark.market.files import snapshot_from_file
-from assaymark.market.snapshot import Origin
+from assaymark.market.snapshot import Origin, stamped
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
     Asking,
@@ -210,9 +210,8 @@ def fetch(request: Request, asking: Asking) -> Draft:
             path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
-    return Draft(
-        service.from_source(read.tables, f"huggingface {request.options['repo']}"), (*read.origin.notes, *notes)
-    )
+    bars = stamped(read.tables["bars"], source=f"huggingface {request.options['repo']}", snapshot="")
+    return Draft({**read.tables, "bars": bars}, (*read.origin.notes, *notes))
 
 
 PORTBENCH_ITEMS = 6_269

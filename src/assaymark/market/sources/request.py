@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
-from assaymark.market.snapshot import SCHEMAS
+from assaymark.market.snapshot import SCHEMAS, table_of
 from assaymark.records import JSON, repeated
 
 T = TypeVar("T")
@@ -159,12 +159,8 @@ SECRETS = ("api_key", "token")
 """Options whose values are never shown and never stored."""
 
 
-class Progress(Protocol):
-    """Called with what is being done, how much of it is done, and how much there is."""
-
-    def __call__(self, what: str, done: int, total: int, /) -> None:
-        """Note the state of one piece of work."""
-        ...
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -339,7 +335,7 @@ def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str
 
 
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
-    """Bars and instruments as tables of a snapshot; the column of its name is filled in by `stamped`."""
+    """Bars and instruments as tables of a snapshot; the column of its name stays empty."""
     lengths = [asset.days.size for asset in series]
     whole: dict[str, Any] = {name: np.concatenate([asset.bars[name] for asset in series]) for name in FIELDS}
     whole |= {
@@ -347,10 +343,9 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         "event_date": np.concatenate([asset.days.astype("datetime64[D]") for asset in series]),
         "known_at": np.concatenate([asset.known_at for asset in series]) * 1_000_000,
         "adj_factor": np.concatenate([asset.adj_factor for asset in series]),
-        "source": [source] * sum(lengths),
-        "snapshot": [""] * sum(lengths),
+        "source": source,
+        "snapshot": "",
     }
-    columns = [pa.array(whole[one.name], type=one.type, from_pandas=True) for one in SCHEMAS["bars"]]
     rows = [
         Listing(one.id, one.asset_class, one.sub, one.name, one.listed or one.days[0].item()).as_row(one.currency)
         for one in series
@@ -361,24 +356,7 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         for asset in series for action in asset.actions
     ]  # fmt: skip
     return {
-        "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
+        "bars": table_of("bars", whole),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **({"actions": pa.Table.from_pylist(acted, schema=SCHEMAS["actions"])} if acted else {}),
     }
-
-
-def from_source(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The tables of a snapshot that was read from a file, as those of the source that the file is from."""
-    bars = tables["bars"]
-    return {**tables, "bars": _filled(_filled(bars, "source", source), "snapshot", "")}
-
-
-def stamped(tables: Mapping[str, Any], snapshot: str) -> dict[str, Any]:
-    """The tables with the name of their snapshot in each bar."""
-    return {**tables, "bars": _filled(tables["bars"], "snapshot", snapshot)} if "bars" in tables else dict(tables)
-
-
-def _filled(bars: Any, name: str, value: str) -> Any:
-    """Bars in which one column holds one value."""
-    place = bars.schema.get_field_index(name)
-    return bars.set_column(place, SCHEMAS["bars"].field(place), pa.array([value] * bars.num_rows, pa.string()))
