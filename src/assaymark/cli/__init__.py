@@ -48,9 +48,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        # Arrow and NumPy would load them, for half a second
+        opts.ALONE.set(True)
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
-            sys.meta_path.insert(0, _WithoutPandas())
+            opts.without("pandas", "charset_normalizer")  # Arrow and NumPy would take half a second for them
     with opts.logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
@@ -82,15 +82,6 @@ def main(argv: list[str] | None = None) -> int:
             line = f"stopped: {opts.WHOLE}"
         opts.print_error(f"assaymark: {line}")
         return int(status)
-
-
-class _WithoutPandas:
-    """Says that pandas is not there, nor what guesses encodings for NumPy's readers of Fortran: nothing needs them."""
-
-    def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
-        """Refuse it, and know nothing of any other module."""
-        if fullname in ("pandas", "charset_normalizer"):
-            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 
 def _version(wanted: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
@@ -54,6 +56,20 @@ NOTHING: Final = "nothing was written; run the same command again"
 
 _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
+
+
+ALONE: Final = ContextVar("alone", default=False)  # whether the process is the command's and nobody else's
+
+
+def without(*modules: str) -> None:
+    """Say that modules are not there, where the process is the command's alone: others load them, and need them not."""
+
+    def refuse(fullname: str, _path: object, _target: object = None) -> None:
+        if fullname in modules:
+            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
+
+    if ALONE.get():
+        sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))
 
 
 def verbosity() -> Verbosity:

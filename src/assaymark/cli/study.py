@@ -170,6 +170,8 @@ def run(
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
+    if "python/" not in text:
+        opts.without("pandas")  # Arrow would load it, and no agent's code is there that may want it
     models = opts.payer(ctx)
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -445,7 +446,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
     context = get_context("spawn")
     ours, far = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(far, function, args), daemon=True)
+    process = context.Process(target=_answer_beside, args=(far, gc.get_threshold(), function, args), daemon=True)
     start(process)
     far.close()  # or its end would not be seen when the process dies
 
@@ -465,9 +466,10 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(pipe: Connection, function: Callable[..., object], args: tuple[object, ...]) -> None:
-    """Call the function, and hand over its result or its error."""
+def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
+    """Call the function, looking for cycles as often as who waits for it does, and hand over its result or error."""
     watch_parent()
+    gc.set_threshold(*often)
     try:
         pipe.send((True, function(*args)))
     except Exception as exc:

@@ -522,9 +522,8 @@ class Ledger:
     def load(self, keys: Sequence[str], texts: dict[str, Text]) -> list[CallSpec]:
         """The planned calls with these keys; see `call`."""
         specs = {row["key"]: row["spec"] for row in self._store.rows_among(_SPECS, keys)}
-        for key in keys:
-            if key not in specs:
-                raise LedgerError(f"{self.name}: no call {key} was planned")
+        if lost := [key for key in keys if key not in specs]:
+            raise LedgerError(f"{self.name}: no call {lost[0]} was planned")
         planned = [schema.spec_of(key, specs[key]) for key in keys]
         shown = {digest for raw in planned for _, digests in raw["messages"] for digest in digests}
         shown |= {raw["schema"] for raw in planned if raw["schema"] is not None}

@@ -286,8 +286,7 @@ def spec_of(key: str, spec: bytes) -> dict[str, Any]:
     """The fields of the call planned as ``spec``, which ``key`` must name, with its texts by their digests."""
     if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
         raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
-    found: dict[str, Any] = json.loads(bytes_text(spec))
-    return found
+    return dict(json.loads(bytes_text(spec)))
 
 
 def call_of(raw: Mapping[str, Any], texts: Mapping[str, PromptText]) -> CallSpec:

@@ -253,8 +253,7 @@ def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], text
                 cache[id(part)] = part, records.canonical_json(part)
         # in JSON text a quote inside a string is escaped, so the key can stand there only once
         text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(cache[id(part)][1] for part in parts)}]', 1)
-    name = records.sha256_text(text)
-    texts[name] = text
+    texts[name := records.sha256_text(text)] = text
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import Any, Final
@@ -247,7 +247,8 @@ class AsOf(Result):
     def instruments(self) -> tuple[Listing, ...]:
         """Instruments listed by now, the delisted ones included; a delisting that lies ahead does not show."""
         day = self.today.astype(object)
-        return tuple(self._history.listings[column].seen_from(day) for column in self._columns)
+        listed = (self._history.listings[column] for column in self._columns)
+        return tuple(replace(one, delisted=None) if (one.delisted or day) > day else one for one in listed)
 
     def held(self) -> tuple[str, ...]:
         """The ids that can be held today: listed and not delisted."""

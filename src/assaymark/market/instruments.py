@@ -87,10 +87,6 @@ class Listing:
         """Whether it is listed on ``day`` and not delisted before it."""
         return self.listed <= day and (self.delisted is None or day <= self.delisted)
 
-    def seen_from(self, day: date) -> Listing:
-        """The listing as it reads on ``day``: a delisting that lies ahead is not in it."""
-        return replace(self, delisted=None) if self.delisted is not None and self.delisted > day else self
-
     def as_row(self, currency: str | None) -> dict[str, object]:
         """The row of a snapshot's table of instruments."""
         return {

@@ -13,7 +13,6 @@ import numpy as np
 from assaymark.metrology import measure_panel
 from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
@@ -30,7 +29,7 @@ from assaymark.metrology.panel import (
     rank_measurements,
     single_measurements,
 )
-from assaymark.metrology.scores import Calls, ScoreTable
+from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import Calls, ScoreTable, assembled, weight_problems, weight_shares
+from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, repeated
 from assaymark.rows import read
@@ -373,9 +373,6 @@ def _numbers(table: pa.Table, name: str, problems: Problems, missing: str) -> tu
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
 
-
-MISSING_SCORE: Final = "a score is missing"
-"""The reason recorded for a row without a score on every dimension."""
 
 _NUMBERS: Final = {name: pa.float64() for name in ("value", "low", "high", "level")} | {"n": pa.int64()}
 _FIELDS: Final = ("name", "labels", *_NUMBERS, "n_of", "method", "state", "unit", "inputs", "detail")

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
 # From judgments to arrays: which trajectories every judge scored, and what each judge gave them.
+
+
+MISSING_SCORE: Final = "a score is missing"
+"""The reason recorded for a row without a score on every dimension."""
 
 
 @dataclass(frozen=True, slots=True)

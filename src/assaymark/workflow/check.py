@@ -116,8 +116,7 @@ class Checked(Result):
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
         brief = len(self.verdicts) > MOST
         certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
-        made = certificates(certified, index(self.measurements), self.study)
-        texts = map(partial(runs.json_text, shared={}), made)
+        texts = map(partial(runs.json_text, shared={}), certificates(certified, index(self.measurements), self.study))
         runs.replace_files(folder.certificates, dict(zip(map(certificate_name, certified), texts, strict=True)))
         decided = (self.study, self.plan_hash, self.verdicts, self.measurements)
         file = verdict_file(*decided, self.preregistered)

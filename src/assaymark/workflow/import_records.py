@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -116,12 +115,12 @@ def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = 
 
 def store_records(
     folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome],
-    texts: Mapping[str, str] = MappingProxyType({}),
+    texts: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Write the three tables of imported records; ``texts`` as in `Imported`; the same again changes nothing."""
     store = Store(folder)
     arrows: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map(texts.get, contexts)),
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
         DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in arrows.values()))}

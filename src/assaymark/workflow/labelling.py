@@ -456,13 +456,12 @@ def _of_records(folder: RunFolder) -> Texts:
             for member in members:
                 by_context[context_of[member]][cycle].append(member)
         by_cycle: defaultdict[str, Shown] = defaultdict(list)
-        for context_id, context in store.each_context():
-            if context_id in by_context:
-                of_context = [decision for decision in every if decision.context_id == context_id]
-                material, texts = people_blocks(of_context, context, names, keep)
-                sections = _sections(material)
-                for cycle, members in by_context[context_id].items():
-                    by_cycle[cycle].append((sections, {member: _sections(texts[member]) for member in members}))
+        for context_id, context in store.each_context(by_context):
+            of_context = [decision for decision in every if decision.context_id == context_id]
+            material, texts = people_blocks(of_context, context, names, keep)
+            sections = _sections(material)
+            for cycle, members in by_context[context_id].items():
+                by_cycle[cycle].append((sections, {member: _sections(texts[member]) for member in members}))
         return by_cycle
 
     questions = tuple(

@@ -75,7 +75,7 @@ def substrate_view(
             raise LedgerError(reason) from None
     # One cycle with the honest decisions on it, agents in alphabetical order.
     example, key = None, next((key for name in substrate.regimes for key in keys if key.regime == name), None)
-    context = next((context for name, context in store.each_context() if key and name == key.context_id), None)
+    context = next((context for _, context in store.each_context({key.context_id} if key else ())), None)
     if key is not None and context is not None:
         on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
         honest = [decision for decision in on_it if decision.derivation.kind == "honest" and decision.replicate == 1]

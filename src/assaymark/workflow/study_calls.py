@@ -240,11 +240,10 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     for decision in select(store.read(DECISIONS), study).honest:
         shared[decision.context_id].append(decision)
     evidence: list[Evidence] = []
-    for name, context in store.each_context():
-        if name in shared:
-            material = Material.of(context)
-            for decision in shared[name]:
-                evidence += judging.numeric_ledger(decision, context, material=material)
+    for name, context in store.each_context(shared):
+        material = Material.of(context)
+        for decision in shared[name]:
+            evidence += judging.numeric_ledger(decision, context, material=material)
     return evidence
 
 

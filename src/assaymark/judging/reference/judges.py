@@ -208,8 +208,7 @@ class ReferenceJudge(BuiltIn):
 
 
 def _reply(scores: Mapping[str, int], evidence: list[str], comment: str) -> str:
-    reply = {"scores": scores, "evidence": evidence, "lookahead_check": "unsure", "comment": comment}
-    return json.dumps(reply)
+    return json.dumps({"scores": scores, "evidence": evidence, "lookahead_check": "unsure", "comment": comment})
 
 
 def reference_judges() -> dict[str, ReferenceJudge]:
