@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -170,8 +171,8 @@ def run(
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
-    if "python/" not in text:
-        opts.without("pandas")  # Arrow would load it, and no agent's code is there that may want it
+    if all(model.startswith("reference/") for model in re.findall(r"""\bmodel\s*=\s*["']([^"']*)""", text)):
+        opts.without("pandas")  # Arrow would load it, and nobody else's code is there that may want it
     models = opts.payer(ctx)
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))
