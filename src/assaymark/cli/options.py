@@ -394,8 +394,8 @@ def payer(ctx: Context) -> Models:
     """The models that a command may ask, at the prices and within the budget of its options."""
     from assaymark.workflow import paid_models
 
-    given = ctx.params
-    return paid_models(models(), given["budget"], given["prices"], given.get("strict_agents", False))
+    options = ctx.params
+    return paid_models(models(), options["budget"], options["prices"], options.get("strict_agents", False))
 
 
 def say(ctx: Context, value: object, lines: Iterable[str]) -> None:

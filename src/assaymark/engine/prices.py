@@ -134,8 +134,8 @@ class Prices:
             return None
         cached = min(cached_tokens or 0, input_tokens)
         dear = price.input * (input_tokens - cached) + price.output * output_tokens
-        whole = dear + (price.input if price.cached is None else price.cached) * cached
-        return whole * (price.batch if batch else 1.0) / _MILLION
+        cost = dear + (price.input if price.cached is None else price.cached) * cached
+        return cost * (price.batch if batch else 1.0) / _MILLION
 
     def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
         """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing."""
@@ -328,11 +328,11 @@ class SpendLimit:
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         """A call's bound before so many replies, then the most that these took, and some more."""
-        seen = self._seen.get(most.manner)
-        if seen is None or seen.n < least:
+        usage = self._seen.get(most.manner)
+        if usage is None or usage.n < least:
             return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(seen.n, 1.5)
-        return min(seen.input * more, 1.0) * most.input + seen.output * more * most.output
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(usage.n, 1.5)
+        return min(usage.input * more, 1.0) * most.input + usage.output * more * most.output
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
@@ -393,14 +393,14 @@ class SpendLimit:
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(answer.finished_at for answer in unpaid)])
         # what the newest of these replies took of their bounds, some of each model
-        wanted: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
             self._read[answer.model] += 1
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
-                wanted[answer.key] = answer.reply
+                replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(wanted), {}) if wanted else ())
-            if self._share is not None and (share := self._share(call, wanted[call.key])) is not None
+            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
 
@@ -428,7 +428,7 @@ class SpendLimit:
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than it is held at
-            to_spare = max(0.0, *(one.usd - self._expected(one) for one in (most, *(one.most for one in self._holds))))
+            to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + to_spare
             if most.usd == 0 or self._fits(needed):
                 hold = Reservation(self, call, most)
