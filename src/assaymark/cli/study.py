@@ -351,7 +351,7 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "What may be said",
+    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "Supported claims",
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[str, option("Further language of the main pages: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,

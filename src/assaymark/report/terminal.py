@@ -85,7 +85,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]
     steps = scores.next_steps(book)
     parts += [Text(), Text("Next", style="bold")] if steps else []
-    return Group(*parts, *(_indented(Text(f"{words}  {command}")) for words, command in steps))
+    return Group(*parts, *(_indented(Text(f"{words}\n{command}")) for words, command in steps))
 
 
 def _signed(level: Level, text: str) -> Text:

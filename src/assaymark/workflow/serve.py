@@ -269,7 +269,7 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
 
 # --- One site of several runs ------------------------------------------------------------------------------------
 
-TITLE: Final = "What may be said"
+TITLE: Final = "Supported claims"
 
 _NAME: Final = "several runs"
 """What a site of several runs is known by; which they are may change from one time to the next."""

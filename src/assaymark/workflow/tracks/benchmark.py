@@ -206,8 +206,8 @@ def _lock(
             problem = unknown_model(model, models)
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
-                meant = f"did you mean {resolved(model)}? " if resolved(model) in built_in else ""
-                there = f"{meant}Built-in models that do: {', '.join(sorted(built_in))}"
+                meant = f"; did you mean {resolved(model)}?" if resolved(model) in built_in else ""
+                there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
                 wrong[problem] = None
