@@ -76,8 +76,8 @@ class PlanError(AssayError):
 class UnknownNameError(AssayError):
     """A name that a person wrote is not known; the message offers what was ``meant``, or the closest known name."""
 
-    def __init__(self, kind: str, name: str, known: Sequence[str], *, meant: str | None = None) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+    def __init__(self, kind: str, name: str, options: Sequence[str], *, meant: str | None = None) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(options))
         close = difflib.get_close_matches(name, self.known, n=1) if meant is None else [meant]
         hint = f" Did you mean {close[0]!r}?" if close else ""
         shown = self.known if len(self.known) <= MOST_NAMED else self.known[:_NAMED]
@@ -186,24 +186,24 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
     """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters)."""
     items = error.errors(include_url=False)
     places = [item["loc"] for item in items]
-    found: dict[tuple[Any, ...], list[str]] = {}
+    by_place: dict[tuple[Any, ...], list[str]] = {}
     for item in items:
         place = item["loc"]
-        inside = any(len(one) > len(place) and one[: len(place)] == place for one in places)
+        inside = any(len(other) > len(place) and other[: len(place)] == place for other in places)
         if item["type"] in ("too_short", "too_long") and inside:
             continue  # it counts only entries that are right, and the wrong ones are named
         end = place[-1] if len(place) > 1 else 0
         if isinstance(end, str) and (end in ("str", "int", "float", "bool") or "[" in end):
             # One of the types that a value may have, unless it is a key.
             place = place if end in known_keys(kind, place[:-1]) else place[:-1]
-        said = found.setdefault(place, [])
-        said += [words] if (words := _said(item, kind)) not in said else []
+        messages = by_place.setdefault(place, [])
+        messages += [words] if (words := _said(item, kind)) not in messages else []
     problems = []
-    for place, said in found.items():
-        what = said[0]
-        if len(said) > 1:  # what a value may be, where it may be several things: with the value once
-            heads = [one.partition(" (got ")[0].removeprefix("must be ") for one in said]
-            seen = said[-1][len(said[-1].partition(" (got ")[0]) :]
+    for place, messages in by_place.items():
+        what = messages[0]
+        if len(messages) > 1:  # what a value may be, where it may be several things: with the value once
+            heads = [message.partition(" (got ")[0].removeprefix("must be ") for message in messages]
+            seen = messages[-1][len(messages[-1].partition(" (got ")[0]) :]
             what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
         problems.append(Problem(".".join(map(str, place)), what))
     return problems
@@ -231,25 +231,25 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
     line = (str(error).splitlines() or [type(error).__name__])[0]
-    for said, words in _TABLES:
-        if (found := said.search(line)) is not None:
-            return words.format(*found.groups())
+    for pattern, words in _TABLES:
+        if (match := pattern.search(line)) is not None:
+            return words.format(*match.groups())
     return f"cannot be read as a table: {line.removeprefix('CSV parse error: ')[:_MOST_SEEN]}"
 
 
 def _said(item: Mapping[str, Any], kind: Any) -> str:
     """One problem in words, with the value seen where that helps, and what was probably meant."""
-    what, seen, ctx = item["type"], item.get("input"), item.get("ctx", {})
+    what, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
     name = str(item["loc"][-1]) if item["loc"] else ""
     if what in ("extra_forbidden", "unexpected_keyword_argument"):
-        known = known_keys(kind, item["loc"][:-1])
-        if near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR):
+        names = known_keys(kind, item["loc"][:-1])
+        if near := difflib.get_close_matches(name, names, n=1, cutoff=_NEAR):
             return f"unknown key; did you mean {near[0]!r}?"
-        listed = ", ".join(sorted(known)[:_MOST_KNOWN]) + (" ..." if len(known) > _MOST_KNOWN else "")
-        return f"unknown key; known are {listed}" if known else "unknown key"
+        listed = ", ".join(sorted(names)[:_MOST_KNOWN]) + (" ..." if len(names) > _MOST_KNOWN else "")
+        return f"unknown key; known are {listed}" if names else "unknown key"
     if what in ("value_error", "assertion_error"):
-        said = str(item["msg"]).partition(", ")[2]
-        return said if isinstance(seen, Mapping | list | tuple) or "(got " in said else f"{said} (got {_shown(seen)})"
+        text = str(item["msg"]).partition(", ")[2]
+        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_shown(raw)})"
     if what in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "is missing"
     if what == "json_invalid":
@@ -257,9 +257,9 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
     if what in ("too_short", "too_long"):
         return _LENGTHS[what][0].format(ctx[_LENGTHS[what][1]], ctx.get("actual_length", 0))
     should = _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
-    if should == "must be a list" and isinstance(seen, Mapping):
+    if should == "must be a list" and isinstance(raw, Mapping):
         return f"is a list of tables: write [[{name}]] in place of [{name}]"
-    if should == _TABLE and isinstance(seen, list | tuple) and any(isinstance(one, Mapping) for one in seen):
+    if should == _TABLE and isinstance(raw, list | tuple) and any(isinstance(value, Mapping) for value in raw):
         return f"is one table: write [{name}] in place of [[{name}]]"
     likely = None
     if what in _LIMITS:
@@ -272,15 +272,15 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
     elif what in ("literal_error", "enum"):
         should = f"must be {ctx['expected']}"
         allowed = re.findall(r"'([^']*)'", str(ctx["expected"]))
-        if isinstance(seen, str):
-            likely = next(iter(difflib.get_close_matches(seen, allowed, n=1, cutoff=_NEAR)), None)
+        if isinstance(raw, str):
+            likely = next(iter(difflib.get_close_matches(raw, allowed, n=1, cutoff=_NEAR)), None)
     elif what == "string_pattern_mismatch":
         should = f"must have the form {ctx['pattern']}"
         if name == "model":
             should = "must be provider/name, such as openai/gpt-4o"
-        likely = likely_model(seen) if isinstance(seen, str) and name == "model" else None
-    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(seen)) else ""
-    return f"{should} (got {_shown(seen)}){meant}"
+        likely = likely_model(raw) if isinstance(raw, str) and name == "model" else None
+    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(raw)) else ""
+    return f"{should} (got {_shown(raw)}){meant}"
 
 
 def _may_hold_secret(text: str) -> bool:
@@ -291,22 +291,22 @@ def _may_hold_secret(text: str) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, str) and _may_hold_secret(value):
         return "an address that may hold a secret, not shown"
-    seen = str(value) if type(value).__module__ == "datetime" else repr(value)
-    return seen if len(seen) <= _MOST_SEEN else f"{seen[: _MOST_SEEN - 3]}..."
+    text = str(value) if type(value).__module__ == "datetime" else repr(value)
+    return text if len(text) <= _MOST_SEEN else f"{text[: _MOST_SEEN - 3]}..."
 
 
 def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
     """The keys that a table may have at a place in a type; none where the type does not say."""
     kinds = _members(kind)
     for part in place:
-        found: list[Any] = []
+        nested: list[Any] = []
         for each in kinds:
             fields, inner = _fields(each), [arg for arg in get_args(each) if arg is not Ellipsis]
             if part in fields:
-                found.append(fields[str(part)])
+                nested.append(fields[str(part)])
             elif inner:
-                found.append(inner[0] if isinstance(part, int) else inner[-1])
-        kinds = [one for each in found for one in _members(each)]
+                nested.append(inner[0] if isinstance(part, int) else inner[-1])
+        kinds = [member for each in nested for member in _members(each)]
     return tuple(dict.fromkeys(name for each in kinds for name in _fields(each)))
 
 
@@ -314,7 +314,7 @@ def _members(kind: Any) -> list[Any]:
     """The types that a value may have, without what only describes them."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return [one for member in get_args(kind) for one in _members(member)]
+        return [inner for member in get_args(kind) for inner in _members(member)]
     return _members(get_args(kind)[0]) if hasattr(kind, "__metadata__") else [kind]
 
 

@@ -19,10 +19,10 @@ def exported(package: str) -> Callable[[str], Any]:
             spec = find_spec(package)
             source = spec.loader.get_source(package) if spec and spec.loader else None  # type: ignore[attr-defined]
             typed = [node for node in ast.parse(source or "").body if isinstance(node, ast.If)]
-            found = [one for node in typed for one in node.body if isinstance(one, ast.ImportFrom)]
+            imports = [item for node in typed for item in node.body if isinstance(item, ast.ImportFrom)]
             # At once, since another thread may ask meanwhile.
             places.update(
-                {one.asname or one.name: (str(node.module), one.name) for node in found for one in node.names}
+                {name.asname or name.name: (str(node.module), name.name) for node in imports for name in node.names}
             )
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -135,7 +135,7 @@ class Result(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Told(Result, Generic[T]):
+class CommandResult(Result, Generic[T]):
     """What was done or found, and the ``lines`` that say it all."""
 
     done: T
@@ -171,13 +171,13 @@ class Rows(list[T], Shown):
             return
         cells = [item._cells() for item in shown]
         long = shown[0]._wordy
-        told = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
-        once = {head: found.pop() for head, found in told.items() if len(found) == 1}
+        values = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
+        once = {head: values.pop() for head, values in values.items() if len(values) == 1}
         out = once if wordy else long
         heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
         right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
         yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
-        yield from (Note(f"{head}: {said}") for head, said in once.items() if said)
+        yield from (Note(f"{head}: {text}") for head, text in once.items() if text)
         if len(self) > most:
             yield Note(f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]")
 
@@ -193,9 +193,9 @@ class Rows(list[T], Shown):
 def _short(value: Any) -> str:
     """A field as a cell: in words, or how much there is of it."""
     if isinstance(value, Mapping):
-        return clean("; ".join(f"{key} {_short(one)}" for key, one in value.items()), _CELL_CHARS)
+        return clean("; ".join(f"{key} {_short(part)}" for key, part in value.items()), _CELL_CHARS)
     if isinstance(value, (tuple, list)):
-        plain = all(isinstance(one, (str, int, float)) for one in value)
+        plain = all(isinstance(part, (str, int, float)) for part in value)
         return clean(", ".join(map(str, value)), _CELL_CHARS) if plain else f"{count(len(value))} items"
     if isinstance(value, float):
         return f"{value:,.6g}".replace("-", "−")
@@ -226,7 +226,7 @@ def _element(part: Part, styles: list[str]) -> str:
             words = f'<p class="assay-head">{_set(title)}</p>'
             return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
         case Folded(summary, inner):
-            opened = "".join([_element(one, styles) for one in inner])
+            opened = "".join([_element(part, styles) for part in inner])
             return f"<details><summary>{_set(summary)}</summary>{opened}</details>"
         case Grid(heads, rows, right):
             ends = dict.fromkeys(right, ' class="assay-right"')
@@ -266,12 +266,12 @@ def text(parts: Iterable[Part]) -> str:
             case Drawing(title):
                 console.print(Text(visible(f"[figure: {title}]")))
             case Grid(heads, rows, right):
-                made = Table(box=None, pad_edge=False)
+                table = Table(box=None, pad_edge=False)
                 for at, head in enumerate(heads):
-                    made.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
+                    table.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
                 for row in rows:
-                    made.add_row(*(Text(visible(cell)) for cell in row))
-                console.print(made)
+                    table.add_row(*(Text(visible(cell)) for cell in row))
+                console.print(table)
     return "\n".join(line.rstrip() for line in plain(file.getvalue()).splitlines())
 
 

@@ -103,12 +103,12 @@ class BiasRules(Frozen):
         if value in ("log2", "off"):
             return value
         names = list(value) if isinstance(value, (list, tuple)) else []
-        known = [name for name in _COVARIATES if name in names]
-        if not names or len(known) != len(names) or len(names) > _MOST_COVARIATES:
+        chosen = [name for name in _COVARIATES if name in names]
+        if not names or len(chosen) != len(names) or len(names) > _MOST_COVARIATES:
             raise ValueError(
                 f'must be "log2", "off", or a list of one to {_MOST_COVARIATES} of {", ".join(_COVARIATES)}'
             )
-        return "log2" if known == ["log2"] else tuple(known)
+        return "log2" if chosen == ["log2"] else tuple(chosen)
 
     @property
     def covariates(self) -> tuple[Covariate, ...]:
@@ -150,17 +150,17 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        said = str(exc)
+        message = str(exc)
         # A header or a key that comes twice.
-        at = re.match(r"Cannot .*\(at line (\d+),", said)
-        found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
-        if at and found:
-            more = f"; of a list, write [[{found[2]}]] in place of [{found[2]}] each time" if found[1] else ""
-            said = f"line {at[1]}: {found[2]} comes twice{more}"
+        at = re.match(r"Cannot .*\(at line (\d+),", message)
+        header = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
+        if at and header:
+            more = f"; of a list, write [[{header[2]}]] in place of [{header[2]}] each time" if header[1] else ""
+            message = f"line {at[1]}: {header[2]} comes twice{more}"
         form = "YAML" if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text) else ""
         if form := "JSON" if text.lstrip().startswith("{") else form:
-            said += f'; it looks like {form}, and has to be written as TOML: name = "value"'
-        raise InputError(source, [Problem("", f"not TOML: {said}")]) from None
+            message += f'; it looks like {form}, and has to be written as TOML: name = "value"'
+        raise InputError(source, [Problem("", f"not TOML: {message}")]) from None
     except ValueError:
         # The one other thing the reader raises.
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
@@ -196,7 +196,7 @@ def refuse_version_1(raw: Mapping[str, Any], source: str) -> None:
 
 def plan_problems(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
     """What is wrong with a plan; of a field that was replaced, what took its place."""
-    return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error, kind)]
+    return [Problem(problem.where, REPLACED.get(problem.where, problem.what)) for problem in problems_of(error, kind)]
 
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")

@@ -154,18 +154,18 @@ class Records(Frozen):
     keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
 
 
-def _of_text(given: Any) -> Any:
+def _of_text(choice: Any) -> Any:
     """A choice of a rubric's text with the name, scale and weights that the text gives and the choice does not."""
-    text = given.get("text") if isinstance(given, Mapping) else None
+    text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
     except ValueError:  # whoever parses the rubric says what is wrong
         raw = {}
     named = raw.get("dimension")
-    rows = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
+    rows = [table for table in named if isinstance(table, dict)] if isinstance(named, list) else []
     weights = {row.get("name"): row["weight"] for row in rows if "weight" in row}
-    said = {"name": raw.get("version"), "scale": raw.get("scale"), "weights": weights or None}
-    return {**{key: value for key, value in said.items() if value is not None}, **given} if raw else given
+    fields = {"name": raw.get("version"), "scale": raw.get("scale"), "weights": weights or None}
+    return {**{key: value for key, value in fields.items() if value is not None}, **choice} if raw else choice
 
 
 class RubricChoice(Frozen):
@@ -188,8 +188,8 @@ class RubricChoice(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_the_text_says(cls, given: Any) -> Any:
-        return _of_text(given)
+    def _as_the_text_says(cls, choice: Any) -> Any:
+        return _of_text(choice)
 
     @model_validator(mode="after")
     def _ascending(self) -> RubricChoice:
@@ -385,17 +385,17 @@ class Study(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_points(cls, given: Any) -> Any:
+    def _in_points(cls, table: Any) -> Any:
         """Fields of `IN_POINTS` that are not set, on the scale of the rubric."""
-        rubric = _of_text(given.get("rubric") if isinstance(given, Mapping) else None)
+        rubric = _of_text(table.get("rubric") if isinstance(table, Mapping) else None)
         named = rubric.get("scale") if isinstance(rubric, Mapping) else getattr(rubric, "scale", None)
         try:
             low, high = map(float, named or ())
         except (TypeError, ValueError):
-            return given
+            return table
         if (low, high) == SCALE or not low < high:
-            return given
-        found = dict(given)
+            return table
+        found = dict(table)
         for section, names in IN_POINTS.items():
             own = found.get(section, {})
             if isinstance(own, Frozen):
@@ -408,18 +408,18 @@ class Study(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
-        probe, anchor, made = self.stability.probe, self.anchor_probe, self.controls.wanted
+        probe, anchor, controls = self.stability.probe, self.anchor_probe, self.controls.wanted
         if twice := ", ".join(repeated(names)):
             raise ValueError(f"each judge needs a name of its own (got {twice} more than once)")
         if AGGREGATE in names:
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
         if (self.substrate is None) != (not agents):
             raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
-        if self.substrate is None and made:
+        if self.substrate is None and controls:
             raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
         if twice := ", ".join(repeated(agents)):
             raise ValueError(f"each agent needs a name of its own (got {twice} more than once)")
-        if unjudged := ", ".join(sorted(set(made) - set(self.records.derivations))):
+        if unjudged := ", ".join(sorted(set(controls) - set(self.records.derivations))):
             raise ValueError(f"records.derivations must name the controls that are made (missing: {unjudged})")
         if probe is not None and probe.name in names:
             raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
@@ -431,8 +431,8 @@ class Study(Frozen):
             raise ValueError(f"anchor_probe.judge must be a judge of the panel that is a model (got {anchor.judge})")
         (low, high), limits = self.scale, self.datasheets
         if limits is not None and limits.vacuum_score is not None and not low <= limits.vacuum_score <= high:
-            said = f"{scale_words(self.scale)} (got {limits.vacuum_score:g})"
-            raise ValueError(f"datasheets.vacuum_score must lie on the scale, {said}")
+            scale = f"{scale_words(self.scale)} (got {limits.vacuum_score:g})"
+            raise ValueError(f"datasheets.vacuum_score must lie on the scale, {scale}")
         if limits is not None and limits.slope is not None and abs(limits.slope) > self.points:
             raise ValueError(f"datasheets.slope must lie in ±{self.points:g}, the scale (got {limits.slope:g})")
         if self.oracle and self.scale != SCALE:

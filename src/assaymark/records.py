@@ -72,8 +72,8 @@ def as_object(value: Any) -> dict[str, JSON] | None:
     """A record or mapping as the fields or entries that it has in JSON, themselves as they are; None for the rest."""
     if isinstance(value, dict):
         return value
-    known = isinstance(value, Mapping) or dataclasses.is_dataclass(type(value))
-    return _plain(value) if known else None
+    structured = isinstance(value, Mapping) or dataclasses.is_dataclass(type(value))
+    return _plain(value) if structured else None
 
 
 # The standard encoder walks everything in C and asks _plain only for records and times: four times as fast as walking
@@ -114,10 +114,10 @@ def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     try:
-        found: T = _ADAPTERS[kind].validate_json(text)
+        record: T = _ADAPTERS[kind].validate_json(text)
     except ValidationError as exc:
         raise InputError(source, problems_of(exc, kind)) from None
-    return found
+    return record
 
 
 # Files that a reader sees whole or not at all, also after a power cut.
@@ -551,11 +551,11 @@ class Measurement(Shown):
         return measurement_id(self.name, self.labels)
 
     def _cells(self) -> dict[str, str]:
-        known = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
+        text = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
         return {
             "Measurement": clean(self.name, 60),
             "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
-            "Value": why_undefined(self.state) if known is None else known,
+            "Value": why_undefined(self.state) if text is None else text,
             "Interval": bounds(self.low, self.high, self.level), "n": count_of(self.n, self.n_of),
             "Method": clean(self.method, 140),
         }  # fmt: skip
@@ -668,23 +668,23 @@ class Verdict(Shown):
         return f"not supported ({kind}{named}; {clean(self.claim.dimension, 60)})"
 
     def _cells(self) -> dict[str, str]:
-        said = self.publication_level != "no-claim"
+        supported = self.publication_level != "no-claim"
         # Of several first ranks that are not supported, the one that another check stops is the leader's.
-        leads = not said and self.claim.id.startswith("first[")
+        leads = not supported and self.claim.id.startswith("first[")
         return {
             "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}", "Claim": self.said,
-            "Say also": prose(self.condition or "", 400) if said else "", "Agreement": self.agreement_status,
+            "Say also": prose(self.condition or "", 400) if supported else "", "Agreement": self.agreement_status,
             "Stability": "not shown" if leads else self.stability_status, "Controls": self.adversarial_status,
             "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
         }  # fmt: skip
 
     def _parts(self) -> Iterator[Part]:
         cells = self._cells()
-        level, said, also = cells.pop("Level"), cells.pop("Claim"), cells.pop("Say also")
+        level, claim, also = cells.pop("Level"), cells.pop("Claim"), cells.pop("Say also")
         if self.publication_level == "no-claim":
-            yield Heading(f"{level}: {said}")
+            yield Heading(f"{level}: {claim}")
         else:
-            yield Said(self.publication_level, said, also)
+            yield Said(self.publication_level, claim, also)
         yield Grid(tuple(cells), (tuple(cells.values()),))
         if self.publication_level == "no-claim":
             return
@@ -695,6 +695,6 @@ class Verdict(Shown):
             yield Note(f"Under other rules: {other}.")
 
     def __repr__(self) -> str:
-        level, said, also, *_, by = self._cells().values()
+        level, claim, also, *_, by = self._cells().values()
         more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
-        return plain(f"{level}: {said}{more}")
+        return plain(f"{level}: {claim}{more}")

@@ -42,11 +42,11 @@ def dumps(value: Any) -> str:
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of some pairs, for ``object_pairs_hook``; raises where a key stands twice."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         (twice, _), *_rest = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"key {twice!r} stands twice in one object")
-    return made
+    return fields
 
 
 _STRICT: Final = json.JSONDecoder(object_pairs_hook=once)
@@ -64,7 +64,7 @@ def json_problem(error: Exception, text: str) -> str:
     return f"not JSON: {error.msg} at column {error.colno} (near {near!r})"
 
 
-def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any, Ints | None]:
+def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[Any, Ints | None]:
     """The objects of JSON lines with their lines, or the one tree of a JSON file and None."""
     lines = text.split("\n")
     there = [k for k, line in enumerate(lines) if line and not line.isspace()]
@@ -84,58 +84,58 @@ def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any
     if len(written) == 1 and any(isinstance(hold, dict | list) for hold in holds):
         return first, None
     try:
-        found = _STRICT.decode(f"[{','.join(written)}]")
-        if len(found) == len(written) and all(type(one) is dict for one in found):
-            return found, number
+        objects = _STRICT.decode(f"[{','.join(written)}]")
+        if len(objects) == len(written) and all(type(row) is dict for row in objects):
+            return objects, number
     except (ValueError, RecursionError):
         pass
     problems: list[Problem] = []
-    found = []
+    objects = []
     for where, line in zip(number.tolist(), written, strict=True):
         try:
-            found.append(_STRICT.decode(line))
-            if not isinstance(found[-1], dict):
+            objects.append(_STRICT.decode(line))
+            if not isinstance(objects[-1], dict):
                 what = f"must be a JSON object (got {line.strip():.40})"
                 problems.append(Problem(f"line {where}", what))
         except (ValueError, RecursionError) as exc:
             problems.append(Problem(f"line {where}", json_problem(exc, line)))
     if problems:
-        leave_out(name, problems, said)
+        leave_out(name, problems, notes)
         wrong = {problem.where for problem in problems}
         good = [k for k, where in enumerate(number.tolist()) if f"line {where}" not in wrong]
-        return [one for one in found if isinstance(one, dict)], number[good]
-    return found, number
+        return [row for row in objects if isinstance(row, dict)], number[good]
+    return objects, number
 
 
-def leave_out(name: str, problems: Sequence[Problem], said: list[str] | None) -> None:
-    """Raise what is wrong with lines, or put it into ``said`` where they may be left out."""
-    if said is None:
+def leave_out(name: str, problems: Sequence[Problem], notes: list[str] | None) -> None:
+    """Raise what is wrong with lines, or put it into ``notes`` where they may be left out."""
+    if notes is None:
         raise InputError(name, problems)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    said.append(f"left out: {problems[0]}{more}")
+    notes.append(f"left out: {problems[0]}{more}")
 
 
-def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
+def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
     """The rows in a JSON tree: a list of objects, an object of lists, or an object with one list of objects in it."""
     if isinstance(tree, list):
-        wrong = [(k, one) for k, one in enumerate(tree, start=1) if not isinstance(one, dict)]
+        wrong = [(k, record) for k, record in enumerate(tree, start=1) if not isinstance(record, dict)]
         if wrong or not tree:
-            shown = [Problem(f"record {k}", f"must be an object (got {dumps(one):.40})") for k, one in wrong]
+            shown = [Problem(f"record {k}", f"must be an object (got {dumps(record):.40})") for k, record in wrong]
             raise InputError(name, shown or ["is an empty list; one object a row is needed"])
         return tree
     if not isinstance(tree, dict):
         raise InputError(name, [f"must be a list of objects (got {dumps(tree):.40})"])
     values = list(tree.values())
     lists = [value for value in values if isinstance(value, list)]
-    if values and len(lists) == len(values) and not any(isinstance(one, dict) for held in lists for one in held[:1]):
+    if values and len(lists) == len(values) and not any(isinstance(cell, dict) for held in lists for cell in held[:1]):
         if len({len(value) for value in values}) > 1:
-            sizes = ", ".join(f"{key} {len(one)}" for key, one in tree.items())
+            sizes = ", ".join(f"{key} {len(column)}" for key, column in tree.items())
             raise InputError(name, [f"columns are lists of one length (got {sizes})"])
         return [dict(zip(tree, row, strict=True)) for row in zip(*values, strict=True)]
     if all(isinstance(value, dict) and list(value) == [str(k) for k in range(len(value))] for value in values):
         keys = list(values[0]) if values else []
         if keys and all(list(value) == keys for value in values):  # as pandas writes a frame
-            return [{key: one[k] for key, one in tree.items()} for k in keys]
+            return [{key: column[k] for key, column in tree.items()} for k in keys]
     found = dict(_lists(tree, "", _DEEPEST))
     if not found:
         return [tree]
@@ -145,14 +145,14 @@ def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
         raise InputError(name, [what])
     ((path, rows),) = found.items()
     beside = [key for key in tree if key != path.partition(".")[0]]
-    said.append(f"rows are the list {path}" + (f"; not read: {', '.join(beside)}" if beside else ""))
-    return records_of(name, rows, said)
+    notes.append(f"rows are the list {path}" + (f"; not read: {', '.join(beside)}" if beside else ""))
+    return records_of(name, rows, notes)
 
 
 def _lists(tree: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str, list[Any]]]:
     """The lists of objects in a tree, by their dotted paths."""
     for key, value in tree.items():
-        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
             yield path + key, value
         elif isinstance(value, dict) and depth > 1:
             yield from _lists(value, f"{path}{key}.", depth - 1)
@@ -160,7 +160,7 @@ def _lists(tree: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str
 
 def columns_of(
     records: Sequence[Mapping[str, Any] | None], path: str, nested: bool, into: dict[str, list[Any]],
-    kept: dict[str, list[str]],
+    kept_as: dict[str, list[str]],
 ) -> None:  # fmt: skip
     """The columns of some objects, those of objects inside of them under dotted names; every value as text."""
     keys = dict.fromkeys(chain.from_iterable(filter(None, records)))
@@ -173,14 +173,14 @@ def columns_of(
         kinds = set(map(type, values))
         if nested and dict in kinds:
             inner = [value if type(value) is dict else None for value in values]
-            if 0 < len({one for value in inner if value for one in value}) <= WIDEST:
-                kept["flat"] += [] if path else [name]
-                columns_of(inner, f"{name}.", nested, into, kept)
+            if 0 < len({key for value in inner if value for key in value}) <= WIDEST:
+                kept_as["flat"] += [] if path else [name]
+                columns_of(inner, f"{name}.", nested, into, kept_as)
                 if kinds <= {dict, type(None)}:
                     continue
                 values = [None if type(value) is dict else value for value in values]
         if kinds & {dict, list}:
-            kept["json"].append(name)
+            kept_as["json"].append(name)
         into[name] = values if kinds <= {str, type(None)} else [_text(value) for value in values]
 
 
@@ -271,7 +271,7 @@ class Rows:
         header = self.table.column_names
         if name in header:
             return self.table.column(name)
-        if name.strip() in (plain := [one.strip() for one in header]):
+        if name.strip() in (plain := [title.strip() for title in header]):
             return self.table.column(plain.index(name.strip()))
         if "+" in name:
             import pyarrow.compute as pc
@@ -279,14 +279,14 @@ class Rows:
             parts = [self.column(part.strip()).cast(pa.string()) for part in name.split("+")]
             return pc.binary_join_element_wise(*parts, "+")
         for cut in (k for k in range(len(name) - 1, 0, -1) if name[k] == "." and name[:k] in header):
-            held = self.table.column(name[:cut]).cast(pa.string()).to_pylist()
-            found = [inside(value, name[cut + 1 :]) for value in held]
-            if any(value is not None for value in found):
-                return pa.chunked_array([_strings(found)[0]])
+            texts = self.table.column(name[:cut]).cast(pa.string()).to_pylist()
+            cells = [inside(value, name[cut + 1 :]) for value in texts]
+            if any(value is not None for value in cells):
+                return pa.chunked_array([_strings(cells)[0]])
         close = difflib.get_close_matches(name, header, n=1)
         more = f" and {len(header) - 12} more" if len(header) > 12 else ""
         hint = f"; is it {close[0]!r}?" if close else ""
-        shown = ", ".join(f"{one:.40}" for one in header[:12])
+        shown = ", ".join(f"{title:.40}" for title in header[:12])
         raise InputError(self.name, [Problem("", f"no column {name!r} (the file has {shown}{more}){hint}")])
 
 
@@ -307,35 +307,35 @@ def read(
     data = unpack(name, packed)
     sha256 = hashlib.sha256(packed).hexdigest()
     if data[:4] == b"PAR1" or data.startswith(_ARROW):
-        table, said = _typed(name, data, nested)
+        table, notes = _typed(name, data, nested)
         kind = "Parquet" if data[:4] == b"PAR1" else "Arrow"
-        return Rows(name, table, np.arange(1, len(table) + 1), "record", kind, said, sha256)
+        return Rows(name, table, np.arange(1, len(table) + 1), "record", kind, notes, sha256)
     if name.endswith(_NO_TEXT):
         raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
     body = text_body(name, data)
     if body.lstrip()[:1] in (b"{", b"["):
         return _read_json(name, body, sha256, nested, recognise, keep_going)
-    table, line, kind, said = _delimited(name, body, delimiter, keep_going)
-    return Rows(name, table, line, "line", kind, said, sha256)
+    table, line, kind, notes = _delimited(name, body, delimiter, keep_going)
+    return Rows(name, table, line, "line", kind, notes, sha256)
 
 
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
     """The bytes of a file, decompressed when they begin as gzip or Zstandard, whatever the name."""
-    one: Callable[[], Any]
+    make: Callable[[], Any]
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         import zstandard
 
-        kind, one = "Zstandard", zstandard.ZstdDecompressor().decompressobj
+        kind, make = "Zstandard", zstandard.ZstdDecompressor().decompressobj
         damaged: tuple[type[Exception], ...] = (zstandard.ZstdError, EOFError)
     elif data.startswith(b"\x1f\x8b"):
-        kind, one = "gzip", partial(zlib.decompressobj, 31)
+        kind, make = "gzip", partial(zlib.decompressobj, 31)
         damaged = (zlib.error, EOFError)
     else:
         return data
-    out, whole = io.BytesIO(), memoryview(data)
+    out, view = io.BytesIO(), memoryview(data)
     try:
-        while rest := bytes(whole):  # a file may hold several frames
-            reader = one()
+        while rest := bytes(view):  # a file may hold several frames
+            reader = make()
             for at in range(0, len(rest), _PIECE):
                 out.write(reader.decompress(rest[at : at + _PIECE]))
                 if out.tell() > largest:
@@ -344,8 +344,8 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
                     break
             if not reader.eof:
                 raise EOFError("it ends in the middle")
-            whole = whole[at + min(_PIECE, len(rest) - at) - len(reader.unused_data) :]
-            if not bytes(whole[:64]).strip(b"\0"):
+            view = view[at + min(_PIECE, len(rest) - at) - len(reader.unused_data) :]
+            if not bytes(view[:64]).strip(b"\0"):
                 break
     except damaged as exc:
         raise InputError(name, [f"damaged {kind} ({exc}); fetch the file again"]) from None
@@ -357,10 +357,10 @@ def text_body(name: str, data: bytes) -> bytes:
     kind = foreign(data[:16])
     if data.startswith(b"PK\x03\x04"):
         with suppress(zipfile.BadZipFile, OSError, ValueError):
-            held = zipfile.ZipFile(io.BytesIO(data)).namelist()
-            some = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
+            files = zipfile.ZipFile(io.BytesIO(data)).namelist()
+            some = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
             kind = f"is a ZIP archive (holds {some}): unpack it and give one file"
-            if any(one.startswith("xl/") for one in held) or "content.xml" in held:
+            if any(file.startswith("xl/") for file in files) or "content.xml" in files:
                 kind = f"is a spreadsheet: {SHEET}"
     if kind is not None:
         raise InputError(name, [kind])
@@ -418,10 +418,10 @@ def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, .
             table = feather.read_table(pa.BufferReader(data))
     except (pa.ArrowException, OSError) as exc:
         raise InputError(name, [table_problem(exc, data[:8])]) from None
-    flat = [one.name for one in table.schema if pa.types.is_struct(one.type)]
-    while nested and any(pa.types.is_struct(one.type) for one in table.schema):
+    flat = [field.name for field in table.schema if pa.types.is_struct(field.type)]
+    while nested and any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
-    lists = [k for k, one in enumerate(table.schema) if pa.types.is_nested(one.type)]
+    lists = [k for k, field in enumerate(table.schema) if pa.types.is_nested(field.type)]
     for k in lists:
         texts = [None if value is None else dumps(value) for value in table.column(k).to_pylist()]
         table = table.set_column(k, table.column_names[k], _strings(texts)[0])
@@ -433,10 +433,10 @@ def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, .
 def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
     """Raise where several columns have one name."""
     problems = []
-    for one, times in Counter(columns).items():
+    for column, times in Counter(columns).items():
         if times > 1:
-            places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == one)
-            what = f"column {one!r} stands twice in the header (columns {places}); rename one of them"
+            places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == column)
+            what = f"column {column!r} stands twice in the header (columns {places}); rename one of them"
             problems.append(Problem(where, what))
     if problems:
         raise InputError(name, problems)
@@ -445,14 +445,14 @@ def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
 def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
     """Texts as an Arrow array, and how many held half a character; `pyarrow.array` of a list would import pandas."""
     texts = ["" if value is None else value for value in values]
-    whole, broken = "".join(texts), 0
+    joined, broken = "".join(texts), 0
     try:
-        raw = whole.encode()
+        raw = joined.encode()
     except UnicodeEncodeError:
         plain = [text.encode("utf-8", "replace").decode() for text in texts]
         broken = sum(a != b for a, b in zip(texts, plain, strict=True))
         texts, raw = plain, "".join(plain).encode()
-    size = map(len, texts) if len(raw) == len(whole) else (len(text.encode()) for text in texts)
+    size = map(len, texts) if len(raw) == len(joined) else (len(text.encode()) for text in texts)
     large = len(raw) > _LARGEST_BLOCK
     offsets = np.zeros(len(texts) + 1, dtype=np.int64 if large else np.int32)
     np.cumsum(np.fromiter(size, np.int64, len(texts)), out=offsets[1:])
@@ -469,41 +469,41 @@ def _read_json(
     name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None, keep_going: bool
 ) -> Rows:
     text = body.decode("utf-8")
-    said: list[str] = []
-    tree, line = objects_of(name, text, said if keep_going else None)
+    notes: list[str] = []
+    tree, line = objects_of(name, text, notes if keep_going else None)
     unit: Literal["line", "record"] = "record" if line is None else "line"
     kind = "JSON" if line is None else "JSON lines"
 
     def where(place: int) -> str:
         return f"record {place + 1}" if line is None else f"line {line[place]}"
 
-    found = None if recognise is None else recognise(tree, where)
-    if found is None and recognise is not None and isinstance(tree, dict):  # one line may be one object of many
-        found = recognise([tree], where)
-    if found is not None:
-        kind, pairs, more = found
-        said += more
+    recognised = None if recognise is None else recognise(tree, where)
+    if recognised is None and recognise is not None and isinstance(tree, dict):  # one line may be one object of many
+        recognised = recognise([tree], where)
+    if recognised is not None:
+        kind, pairs, more = recognised
+        notes += more
         records: Sequence[Mapping[str, Any]] = [row for _, row in pairs]
         places = np.fromiter((place for place, _ in pairs), np.int64, len(pairs))
         line = places + 1 if line is None else line[places]
     else:
-        records = tree if line is not None else records_of(name, tree, said)
+        records = tree if line is not None else records_of(name, tree, notes)
     if line is None:
         line = np.arange(1, len(records) + 1)
     columns: dict[str, list[Any]] = {}
-    kept: dict[str, list[str]] = {"flat": [], "json": []}
+    noted: dict[str, list[str]] = {"flat": [], "json": []}
     try:
-        columns_of(records, "", nested, columns, kept)
+        columns_of(records, "", nested, columns, noted)
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not columns:
         raise InputError(name, ["holds objects without a key; one row an object is needed"])
-    made = {key: _strings(values) for key, values in columns.items()}
-    said += [f"{FLATTENED}: {', '.join(kept['flat'])}"] if kept["flat"] else []
-    said += [f"kept as JSON text: {', '.join(kept['json'])}"] if kept["json"] else []
-    broken = sum(count for _, count in made.values())
-    said += [f"{broken} values held half a character (a lone surrogate), read as ?"] if broken else []
-    return Rows(name, pa.table({k: v for k, (v, _) in made.items()}), line, unit, kind, tuple(said), sha256)
+    arrays = {key: _strings(values) for key, values in columns.items()}
+    notes += [f"{FLATTENED}: {', '.join(noted['flat'])}"] if noted["flat"] else []
+    notes += [f"kept as JSON text: {', '.join(noted['json'])}"] if noted["json"] else []
+    broken = sum(count for _, count in arrays.values())
+    notes += [f"{broken} values held half a character (a lone surrogate), read as ?"] if broken else []
+    return Rows(name, pa.table({k: v for k, (v, _) in arrays.items()}), line, unit, kind, tuple(notes), sha256)
 
 
 # --- CSV and its kin --------------------------------------------------------------------------------------------------
@@ -513,23 +513,23 @@ def _delimited(
     name: str, body: bytes, delimiter: str | None, keep_going: bool
 ) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
     """The table of a delimited text, the line where each row begins, the name of the format, and what is said."""
-    if (told := _SEPARATOR.match(body)) is not None:  # as spreadsheets write it; an empty line in its place
-        body, delimiter = b"\n" + body[told.end() :], delimiter or told[1].decode()
+    if (directive := _SEPARATOR.match(body)) is not None:  # as spreadsheets write it; an empty line in its place
+        body, delimiter = b"\n" + body[directive.end() :], delimiter or directive[1].decode()
     end = body.find(b"\n", _SNIFFED)
     start = (body if end < 0 else body[:end]).decode("utf-8")
     header: list[str] = []
     with long_cells():
-        for one in (delimiter,) if delimiter else DELIMITERS:
+        for character in (delimiter,) if delimiter else DELIMITERS:
             with suppress(csv.Error):
-                rows = csv.reader(io.StringIO(start, newline=""), delimiter=one)
-                found = next((row for row in rows if row), [])
-                header, delimiter = (found, one) if len(found) > len(header) else (header, delimiter)
+                rows = csv.reader(io.StringIO(start, newline=""), delimiter=character)
+                cells = next((row for row in rows if row), [])
+                header, delimiter = (cells, character) if len(cells) > len(header) else (header, delimiter)
     delimiter = delimiter or DELIMITERS[0]
     names = [cell.strip() or f"column {k}" for k, cell in enumerate(header, start=1)]
     first = len(start) - len(start.lstrip("\r\n"))
     _refuse_twice(name, f"line {start.count(chr(10), 0, first) + 1}", names)
     bare = [names[k] for k, cell in enumerate(header) if not cell.strip()]
-    said = [f"columns without a name: {', '.join(bare)}"] if bare else []
+    notes = [f"columns without a name: {', '.join(bare)}"] if bare else []
     raw = np.frombuffer(body, dtype=np.uint8)
     quotes = np.flatnonzero(raw == _QUOTE)
     if (
@@ -537,13 +537,13 @@ def _delimited(
         or (table := _fast(name, body, len(names), delimiter, quotes.size > 0)) is None
         or len(table) != line.size - 1
     ):
-        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter, said if keep_going else None)
+        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter, notes if keep_going else None)
         table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
     else:
         line = line[1:]
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
-    return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(said)
+    return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)
 
 
 def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
@@ -607,7 +607,7 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
 
 
 def _slow(
-    name: str, text: str, width: int, delimiter: str, said: list[str] | None
+    name: str, text: str, width: int, delimiter: str, notes: list[str] | None
 ) -> tuple[list[list[str | None]], Ints]:
     """The columns as the strict reader of the standard library finds them, and the line where each row begins."""
     problems: list[Problem] = []
@@ -629,7 +629,7 @@ def _slow(
             line.append(begin)
         header = False
     if problems:
-        leave_out(name, problems, said)
+        leave_out(name, problems, notes)
     if not rows:
         return [[] for _ in range(width)], np.zeros(0, dtype=np.int64)
     return [[cell or None for cell in column] for column in zip(*rows, strict=True)], np.array(line, dtype=np.int64)
@@ -646,13 +646,13 @@ def csv_lines(
             try:
                 row = next(reader, None)
             except csv.Error as exc:
-                said = str(exc)
-                if "unexpected end" in said:
+                message = str(exc)
+                if "unexpected end" in message:
                     lost = f"lines {start} to {reader.line_num} are lost"
-                    said = f"a quote is opened here and never closed; {lost}"
-                elif "field limit" in said:
-                    said = f"a cell of more than {LONGEST_CELL} characters"
-                wrong(start, f"not CSV: {said}")
+                    message = f"a quote is opened here and never closed; {lost}"
+                elif "field limit" in message:
+                    message = f"a cell of more than {LONGEST_CELL} characters"
+                wrong(start, f"not CSV: {message}")
                 continue
             if row is None:
                 return

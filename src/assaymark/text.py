@@ -36,13 +36,13 @@ def visible(text: str) -> str:
 
 def code_points(text: str) -> str:
     """A text in which characters that turn its direction, or take no room, stand by their code point."""
-    return text if text.isascii() else _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+    return text if text.isascii() else _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def prose(text: str, limit: int | None = None) -> str:
     """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular."""
-    said = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
-    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", said))
+    shown = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
+    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", shown))
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -60,11 +60,11 @@ def count(value: int) -> str:
 
 def count_of(n: int, of: str, limit: int = 60) -> str:
     """How many there are of what, as a record names it in the plural; one thing in the singular."""
-    said = clean(of, limit)
+    words = clean(of, limit)
     if n == 1:
-        head, link, rest = said.partition(" of ")
-        said = _PLURAL.sub(lambda word: word[1] + {"ies": "y", "sses": "ss", "s": ""}[word[2]], head) + link + rest
-    return f"{count(n)} {said}".rstrip()
+        head, link, rest = words.partition(" of ")
+        words = _PLURAL.sub(lambda word: word[1] + {"ies": "y", "sses": "ss", "s": ""}[word[2]], head) + link + rest
+    return f"{count(n)} {words}".rstrip()
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
+from browsing import UNFOLD
+
 Setting = tuple[str, int]
 
 SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 390))
@@ -30,6 +32,18 @@ addEventListener('securitypolicyviolation', e => window.__violations.push(e.viol
 """Run ahead of anything on a page: it gathers what the policy of the page refused."""
 
 PATIENCE_S: Final = 10.0
+
+
+BROKEN: Final = r"""() => [...document.querySelectorAll('td, th, dt')].flatMap(e => {
+  if (e.getBoundingClientRect().right <= 0) return [];
+  const found = [], walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), range = document.createRange();
+  while (walk.nextNode()) if (!walk.currentNode.parentElement.closest('bdi, code, pre, svg'))
+    for (const m of walk.currentNode.data.matchAll(/(?<![\p{L}\d/._-])\p{L}{4,20}(?![\p{L}\d/._-])/gu)) {
+      range.setStart(walk.currentNode, m.index), range.setEnd(walk.currentNode, m.index + m[0].length);
+      if (new Set([...range.getClientRects()].map(one => Math.round(one.top))).size > 1) found.push(m[0]);
+    }
+  return found; })"""
+"""Which words of tables are broken where no hyphen may be."""
 
 
 def until(page: Any, holds: str, arg: Any = None) -> None:
@@ -69,8 +83,6 @@ AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload:
     const why = nodes[0].any.concat(nodes[0].all, nodes[0].none).map(one => one.message).join('; ');
     return id + ' (' + nodes.length + '): ' + nodes[0].html.slice(0, 140) + ' | ' + why.slice(0, 200);
   }))"""
-
-UNFOLD: Final = "document.querySelectorAll('details').forEach(one => { one.open = true; });"
 
 _CUT: Final = """() => [...document.querySelectorAll('main *')]
   .filter(e => e.getClientRects().length && getComputedStyle(e).overflowX !== 'visible')

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from browsing import APART
 from filelock import FileLock
-from looking import NARROWEST, Visitor, said, visiting
+from looking import BROKEN, NARROWEST, Visitor, said, visiting
 from markup import Page, covering, pages_below
 from page_examples import NAMES
 
@@ -64,10 +64,11 @@ def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]
     found = visitor.spoken(path.as_uri())
     if new or path.name == "index.html":
         visitor.pictures(name)
-        found += [*visitor.overflow(390), *visitor.printed()]
+        found += [*visitor.overflow(1440, 768, 390), *visitor.printed()]
         for width in (1440, 390):
             visitor.set(("light", width))
             found += [f"labels at {width} px: {one}" for one in visitor.page.evaluate(APART)]
+            found += [f"broken at {width} px: {one}" for one in visitor.page.evaluate(BROKEN)]
     found += visitor.overflow(NARROWEST[1], unfolded=True)
     return found + (visitor.barriers() if new else [])
 

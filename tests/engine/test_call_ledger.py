@@ -300,7 +300,7 @@ def test_every_field_of_a_row_is_protected_once_a_ledger_was_closed(path, change
     tamper(path, change)
     if "note seal" not in change:
         with Ledger.open(path) as ledger:  # who only reads or notes does not seal it anew
-            ledger.notes.leave("who", "me")
+            ledger.notes.setdefault("who", "me")
     with Ledger.open(path) as ledger:
         found = ledger.audit()
     assert any(one.startswith(named) for one in found.differences), found

@@ -184,7 +184,7 @@ def test_a_wait_that_was_asked_for_is_kept_is_no_failure_and_ends_too(ledger, cl
 
     model, once = Timed(clock, busy(6, 40.0)), CircuitBreakerPolicy(1, 0.0)
     summary = run_calls(ledger, [call()], {NAME: model}, attempts=2, patience=once, **QUICK)
-    assert (summary.made, summary.failed, summary.put_off, summary.retried) == (1, (), 6, 6)
+    assert (summary.made, summary.failed, summary.deferred, summary.retried) == (1, (), 6, 6)
     assert min(after - before for before, after in zip(model.times, model.times[1:], strict=False)) >= 40
     assert ledger.attempt_counts([call().key]) == {call().key: 7}
     monkeypatch.setattr("assaymark.engine.runner._MOST_PUT_OFF", 3)

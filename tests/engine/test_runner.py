@@ -53,7 +53,7 @@ def test_each_call_is_asked_once_and_answered(ledger):
     model, told, seen = echo(), [], []
     summary = run_calls(
         ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, progress=lambda *now: seen.append(now),
-        told=lambda model, reply: told.append((model, reply.text)), **QUICK,
+        on_reply=lambda model, reply: told.append((model, reply.text)), **QUICK,
     )  # fmt: skip
     keys = [spec.key for spec in calls(20)]
     assert sorted(model.asked) == sorted(keys)

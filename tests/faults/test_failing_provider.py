@@ -88,7 +88,7 @@ def test_in_a_storm_nothing_is_lost_and_waits_are_kept(ledger, long, note):
     assert (summary.made, summary.failed, summary.left, summary.stopped) == (len(keys), (), 0, ())
     assert storm.answered == dict.fromkeys(keys, 1)
     assert {key: json.loads(reply.text) for key, reply in ledger.replies(keys)} == {key: {"key": key} for key in keys}
-    assert summary.put_off >= busy
+    assert summary.deferred >= busy
     # Whoever was sent before the first was turned away arrives early; nobody else does.
     assert storm.early <= (concurrency - 1) * busy
     attempts = ledger.attempt_counts(keys)

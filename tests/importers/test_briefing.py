@@ -121,7 +121,7 @@ def test_the_fast_name_of_a_context_is_its_content_id(rows, prompt):
                    instruments=funds, series=bars)  # fmt: skip
     shared = {}
     for one in (seen, replace(seen, series=(), facts=made[::-1]), seen):
-        assert context_id(one, shared) == content_id(one)
+        assert context_id(one, shared, {}) == content_id(one)
 
 
 @pytest.mark.parametrize("text", [

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from judged_records import AGENTS
+
 from assaymark import records
 from assaymark.judging import StepRecord, horizon_of, load_scoring
 from assaymark.prompting import signature
 
 PLAN = load_scoring("v0.4")
 START = datetime(2026, 1, 5, 14, 30, tzinfo=UTC)
-AGENTS = (
-    records.Agent(id="anthropic-claude-opus-4-8", family="anthropic", model="anthropic/claude-opus-4-8"),
-    records.Agent(id="google-gemini-3-1-pro", family="google", model="gemini-3.1-pro-preview"),
-    records.Agent(id="desk-zephyr", family="zephyr-labs", model="zephyr-labs/zephyr-9b"),
-)
 FIELDS = {"pe": ("ratio", 21.5), "margin": ("ratio", 0.25), "return_5d": ("ratio", 0.031)}
 MANDATE = "Trade the list, long only."
 

@@ -28,6 +28,8 @@ stability and the post-cutoff gap within .001; the anchor shift and its spreads 
 for the honest first one.
 """
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -44,19 +46,9 @@ from scipy import stats
 from assaymark.claims import Rules, decide, decide_claims, index
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
-    Cell,
-    ScoreTable,
-    analyse,
-    anchor_measurements,
-    cell_measurements,
-    contamination_measurements,
-    contested,
-    mean_pairwise_kappa,
-    probe_measurements,
-    stratified,
-    style_measurements,
-    table_from_arrow,
-)
+    Cell, ScoreTable, analyse, anchor_measurements, cell_measurements, contamination_measurements, contested,
+    mean_pairwise_kappa, probe_measurements, stratified, style_measurements, table_from_arrow,
+)  # fmt: skip
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict
 

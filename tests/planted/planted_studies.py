@@ -1,5 +1,7 @@
 """Studies with a known truth, and how often the protocol gets it right."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,27 +15,10 @@ from scipy import stats
 
 from assaymark.claims import decide_claims
 from assaymark.metrology import (
-    Comparisons,
-    Composer,
-    Grades,
-    OrderPlan,
-    OrderTests,
-    Panelist,
-    ScoreTable,
-    Spread,
-    Truth,
-    analyse_orders,
-    bootstrap_kappa,
-    bootstrap_tests,
-    categories_of,
-    cluster_t,
-    gated,
-    jackknife_kappa,
-    joined,
-    mean_pairwise_kappa,
-    simulate_scores,
-    t_test,
-)
+    Comparisons, Composer, Grades, OrderPlan, OrderTests, Panelist, ScoreTable, Spread, Truth, analyse_orders,
+    bootstrap_kappa, bootstrap_tests, categories_of, cluster_t, gated, jackknife_kappa, joined, mean_pairwise_kappa,
+    simulate_scores, t_test,
+)  # fmt: skip
 from assaymark.metrology.panel import Panel, panel_of
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Claim, Measurement, Verdict

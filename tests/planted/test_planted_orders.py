@@ -1,5 +1,7 @@
 """Orders that are claimed: false ones at most at the stated rate, planted ones found, biases stopped."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -9,39 +11,15 @@ from itertools import islice
 import numpy as np
 import pytest
 from planted_studies import (
-    AGENTS,
-    DIMENSIONS,
-    FAMILIES,
-    NULL,
-    PANEL,
-    PLANTED,
-    asserted,
-    band,
-    claimed,
-    generator,
-    headline_if_passed,
-    liking_length,
-    of_families,
-    refusing,
-    simulated,
-    study_of,
-    unmeasured,
-    verdicts_on,
-)
+    AGENTS, DIMENSIONS, FAMILIES, NULL, PANEL, PLANTED, asserted, band, claimed, generator, headline_if_passed,
+    liking_length, of_families, refusing, simulated, study_of, unmeasured, verdicts_on,
+)  # fmt: skip
 from repetitions import over_seeds, untraced
 
 from assaymark.claims import decide_claims
 from assaymark.metrology import (
-    Composer,
-    ScoreTable,
-    Spread,
-    Truth,
-    analyse,
-    bootstrap_tests,
-    holm,
-    simulate_scores,
-    t_test,
-)
+    Composer, ScoreTable, Spread, Truth, analyse, bootstrap_tests, holm, simulate_scores, t_test,
+)  # fmt: skip
 from assaymark.metrology.panel import panel_of
 
 STUDIES, FEWER = 120, 80

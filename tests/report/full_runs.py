@@ -24,7 +24,6 @@ from assaymark.records import (
 from assaymark.report import AssayRun
 
 VALUES = {**runs.KAPPAS, "coherence": 0.81}
-CONTESTED = ("Badger", "Otter", "Stoat", "Weasel")
 RULES = (*runs.RULES, "half-even rounding", "source: percentile bootstrap")
 measured = runs.measured
 

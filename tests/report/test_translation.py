@@ -8,12 +8,15 @@ import json
 import re
 from html import unescape
 
+import bench_runs
+import judged_sheets
 import page_words
 import pytest
 from markup import made_problems
 
 from assaymark.errors import UnknownNameError
 from assaymark.report import in_language
+from assaymark.report.portbench import render_benchmark
 from assaymark.report.translation import translation
 
 GERMAN = translation("de")
@@ -40,6 +43,18 @@ def test_no_english_text_of_the_table_is_left_on_a_german_page(pages):
         if path.endswith(".html"):
             assert '<html lang="de">' in page
             assert "Übereinstimmung" in page
+
+
+@pytest.mark.parametrize("name", ["two", "questions_only", "empty", "minimal", "sheets"])
+def test_no_sentence_of_a_german_page_is_left_in_english(name):
+    if hasattr(bench_runs, name):
+        made = render_benchmark(getattr(bench_runs, name)())
+    else:
+        made = judged_sheets.pages() if name == "sheets" else page_words.pages(name)
+    for path, page in in_language(dict(made).items(), "de"):
+        page = re.sub(r"<(style|code|script|pre|bdi)\b.*?</\1>", "", page, flags=re.DOTALL) if "de/" in path else ""
+        found = re.findall(r">([^<>]*\b(?:the|of|is|are|not|no|each|which|can|does|one|with)\b[^<>]*)<", page)
+        assert [one for one in found if not re.search("made by hand|no-answer|A grader of the", one)] == [], path
 
 
 def test_german_pages_are_whole_and_lead_somewhere(pages):

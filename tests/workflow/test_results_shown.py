@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from assaymark import workflow
-from assaymark.notebook import Folded, Grid, Rows, Said, Told, parts_of
+from assaymark.notebook import CommandResult, Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
 from assaymark.workflow import Piece, Shown, bars, counts, note, paying, say, tracks, watched
@@ -74,7 +74,7 @@ def test_results_of_a_few_lines_are_those_lines(folder):
     locked = workflow.open_locked(folder)
     short = {line for line in workflow.lock_lines(locked) if len(line) < 100}
     assert short <= {*repr(locked).splitlines()}
-    assert repr(Told(2, ("one \x1b[31m", "two"))) == "one �[31m\ntwo"
+    assert repr(CommandResult(2, ("one \x1b[31m", "two"))) == "one �[31m\ntwo"
     assert "<td>824</td>" in workflow.JudgeResult(judgments=220, evidence=824, made=0, reasked=0)._repr_html_()
 
 

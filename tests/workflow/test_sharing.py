@@ -154,16 +154,16 @@ def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, capsys
 
 def test_a_note_that_was_damaged_is_not_read(database):
     with Ledger.open(database) as ledger:
-        assert ledger.notes.read("manner") is None
-        assert ledger.notes.leave("manner", "a") == "a" == ledger.notes.leave("manner", "b")
-        ledger.notes.replace("manner", "c\ud83d")
-        assert ledger.notes.read("manner") == "c\ud83d"
+        assert ledger.notes.get("manner") is None
+        assert ledger.notes.setdefault("manner", "a") == "a" == ledger.notes.setdefault("manner", "b")
+        ledger.notes.set("manner", "c\ud83d")
+        assert ledger.notes.get("manner") == "c\ud83d"
         found = ledger.verify()
         engine = sa.create_engine(database)
         with engine.begin() as connection:
             connection.execute(sa.text("update meta set value = replace(value, 'c', 'd') where name = 'note manner'"))
         engine.dispose()
-        for read in (partial(ledger.notes.read, "manner"), ledger.verify):
+        for read in (partial(ledger.notes.get, "manner"), ledger.verify):
             with pytest.raises(LedgerError, match="the note 'manner' of the ledger is damaged"):
                 read()
     assert found == 1

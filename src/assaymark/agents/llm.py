@@ -279,13 +279,13 @@ def decision_of(
         output_tokens=reply.output_tokens if used[1] is None else used[1], cost_usd=cost_usd, attempts=1,
         raw_object=key,
     )  # fmt: skip
-    made = Decision(
+    decision = Decision(
         place.record_id(spec.name), place.episode, 1, place.regime, context.cutoff + timedelta(seconds=_SHORTEST_S),
         agent, place.context_id, actions=found.orders if found else (), confidence=found.confidence if found else None,
         call=call, rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
         provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
     )  # fmt: skip
-    return p.flagged(made)
+    return p.flagged(decision)
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ class Observation:
 
 def observe(context: Context) -> Observation:
     """Read a context of minute bars."""
-    bars = {one.instrument: one for one in context.series}
+    bars = {series.instrument: series for series in context.series}
     problems = [
         Problem(f"series.{item.id}", f"at least {_FEWEST_BARS} bars with positive prices are needed")
         for item in context.instruments
@@ -179,12 +179,12 @@ Composer = Callable[[Observation, str], Draft]
 
 def _paragraph(opening: str, *sentences: str) -> str:
     """Sentences after the opening words of a style; empty ones are left out."""
-    kept = [sentence for sentence in sentences if sentence]
-    if not opening or not kept:
-        return " ".join([*([opening] if opening else []), *kept])
+    lines = [sentence for sentence in sentences if sentence]
+    if not opening or not lines:
+        return " ".join([*([opening] if opening else []), *lines])
     # The name of an instrument keeps its capital.
-    first = kept[0] if kept[0].startswith("Asset ") else kept[0][:1].lower() + kept[0][1:]
-    return " ".join([opening, first, *kept[1:]])
+    first = lines[0] if lines[0].startswith("Asset ") else lines[0][:1].lower() + lines[0][1:]
+    return " ".join([opening, first, *lines[1:]])
 
 
 # From wanted weights to few orders that keep every limit.
@@ -265,14 +265,14 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
     calm = _calm(seen)
     orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
     after = seen.after(orders)
-    held, weights = _held(seen, after), after.weights
+    assets, weights = _held(seen, after), after.weights
     floor = _percent(seen.limit("min_cash", 0.0))
     book, risk = "Nothing is held.", ""
-    if held:
-        first, rough = held[0], max(held, key=lambda asset: asset.volatility)
+    if assets:
+        first, rough = assets[0], max(assets, key=lambda asset: asset.volatility)
         shares = [
             f"{one.id} {_percent(weights[one.id])} ({_move(one.hour)}, volatility {_percent(one.volatility, 2)})"
-            for one in held
+            for one in assets
         ]
         book = (
             f"Weights and moves over the hour: {listing(shares)}. Leverage {_plain(after.leverage)} against a cap of "
@@ -301,17 +301,17 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(seen, wanted)
     calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
-    said = _spoken(orders)
+    trades = _spoken(orders)
     weights, cap = seen.after(orders).weights, _percent(seen.limit("max_weight", 1.0))
-    held = [f"{name} {_percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
+    positions = [f"{name} {_percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
     text = _paragraph(
         opening,
         f"Risk decides the book, not direction. {calm.id} is the calmest instrument, with volatility of "
         f"{_percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
         f"{_percent(rough.volatility, 2)}.",
-        f"To lower the variance: {said}." if orders else "The book is near least variance, so nothing is traded.",
-        f"After that the positions are {listing(held)}, and the largest stays below the cap of {cap}."
-        if held
+        f"To lower the variance: {trades}." if orders else "The book is near least variance, so nothing is traded.",
+        f"After that the positions are {listing(positions)}, and the largest stays below the cap of {cap}."
+        if positions
         else "Nothing is held.",
         f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
         "An hour of prices says little about the next one, so half stays in cash.",
@@ -330,7 +330,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     tilted = np.sqrt(_calm(seen)) * (0.75 + 0.5 * rank)
     orders = orders_towards(seen, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
     after = seen.after(orders)
-    held, weights = _held(seen, after), after.weights
+    assets, weights = _held(seen, after), after.weights
     if orders:
         headline = f"The book moves in small steps: {_spoken(orders)}."
     else:
@@ -338,12 +338,12 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     holdings = [
         f"{one.id} is held at a weight of {_percent(weights[one.id])}: it is {_move(one.hour)} over the hour with "
         f"volatility of {_percent(one.volatility, 2)}, a move that {'may go on' if one.hour > 0 else 'could turn'}."
-        for one in held
+        for one in assets
     ]
     left_out = [
-        f"{one.id} is left out instead, although it is {_move(one.quarter)} over 15 minutes."
-        for one in seen.assets
-        if one.id not in weights
+        f"{asset.id} is left out instead, although it is {_move(asset.quarter)} over 15 minutes."
+        for asset in seen.assets
+        if asset.id not in weights
     ]
     # The arithmetic of the book after its orders, one sentence a limit.
     sums = [
@@ -357,8 +357,8 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     floor = _percent(seen.limit("min_cash", 0.0))
     sums.append(f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.")
     risk = "Nothing is held, so nothing can be lost but the chance."
-    if held:
-        first, rough = held[0], max(held, key=lambda asset: asset.volatility)
+    if assets:
+        first, rough = assets[0], max(assets, key=lambda asset: asset.volatility)
         risk = (
             f"The main risk is {rough.id}, the most volatile position with {_percent(rough.volatility, 2)} over the "
             f"hour; a shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its "
@@ -401,7 +401,7 @@ def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
     ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
     first, last = ordered[0], ordered[-1]
     confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
-    said = _spoken(orders)
+    trades = _spoken(orders)
     extreme = f"Even the {way.even} of them, {first.id}, is {_move(first.quarter)}."
     if way.sign * first.quarter > 0:
         busy = f"on {_plain(first.busy)} times its mean volume"
@@ -416,7 +416,7 @@ def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
         f"{_count(moved).capitalize()} of {_count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
         extreme,
         f"{last.id} {way.last}, {_move(last.quarter)} over 15 minutes.",
-        f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
+        f"The orders {way.lean}: {trades}." if orders else "The book already does, so nothing is traded.",
         *(
             f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
             f"{_move(seen.asset(order.instrument).hour)} over the hour."
@@ -485,10 +485,10 @@ class ReferenceAgent(BuiltIn):
         rule = self.name if self.name != MIXED else _MIXTURE[_drawn(f"{call.seed}|{prompt}") % 2]
         orders, text, confidence = COMPOSERS[rule](seen, opening)
         if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
-            said = [f"{order.kind} {order.instrument}" for order in orders]
-            text = _paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed.")
+            trades = [f"{order.kind} {order.instrument}" for order in orders]
+            text = _paragraph(opening, f"Orders: {listing(trades)}." if trades else "No order is needed.")
         if daily:
-            text = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
+            text = _PHRASES.sub(lambda match: _WORDS[match[0]], text)
             # Bars without a volume say nothing about volume.
             text = text if volume else _VOLUME.sub("", text)
         named = [{"instrument": order.instrument, "side": order.kind, "quantity": order.quantity} for order in orders]
@@ -509,23 +509,23 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     """The problems of a built-in agent's arguments, in words; nothing for models that are none."""
     if model not in COMPOSERS and model != MIXED:
         return []
-    found = [
+    problems = [
         f"argument {name} is unknown (allowed: {', '.join(_ARGUMENTS)})" for name in args if name not in _ARGUMENTS
     ]
     if "style" in args and args["style"] not in SIGNATURES:
-        found.append(f"argument style must be one of {', '.join(SIGNATURES)} (got {args['style']!r})")
+        problems.append(f"argument style must be one of {', '.join(SIGNATURES)} (got {args['style']!r})")
     share = args.get("brief", 0.0)
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0.0 <= share <= 1.0:
-        found.append(f"argument brief must be a share in 0..1 (got {share!r:.80})")
-    return found
+        problems.append(f"argument brief must be a share in 0..1 (got {share!r:.80})")
+    return problems
 
 
 @lru_cache(maxsize=64)
 def _seen(prompt: str) -> tuple[Observation, bool, bool]:
     """One reading serves every agent: what is seen, whether its bars are daily, and whether they have a volume."""
     context = read_material(sections(prompt))
-    daily = any(one.interval_s == DAY_S for one in context.series)
-    return observe(context), daily, any(one.volume for one in context.series)
+    daily = any(series.interval_s == DAY_S for series in context.series)
+    return observe(context), daily, any(series.volume for series in context.series)
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,7 +543,7 @@ def _share(value: float) -> str:
 WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
     {
         name: Planted(
-            row["rule"], tuple(one.format(invested=_share(row.get("invested", 0))) for one in row["properties"])
+            row["rule"], tuple(text.format(invested=_share(row.get("invested", 0))) for text in row["properties"])
         )
         for name, row in _PLANTED.items()
     }
@@ -557,11 +557,11 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
     The argument ``style`` names a house style, by whose opening words a judge may know the agent; ``brief`` is the
     share of its texts that give its orders alone.
     """
-    found = WORDS.get(model)
-    if found is None:
+    planted = WORDS.get(model)
+    if planted is None:
         return None
     brief, style = float(args.get("brief", 0.0)), str(args.get("style", ""))
     more = [f"gives its orders and no reason in {_share(brief)} of its texts"] if brief else []
     if opening := signature(style):
         more.append(f"its texts begin with “{opening}”, the words of the house style {style}")
-    return Planted(found.rule, (*found.properties, *more)) if more else found
+    return Planted(planted.rule, (*planted.properties, *more)) if more else planted

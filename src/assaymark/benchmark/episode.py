@@ -58,9 +58,9 @@ def equal_start(part: np.ndarray, size: int) -> Position:
     return Position(1.0, weights, 1.0)
 
 
-def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
+def turnover_between(weights: ArrayLike, target: ArrayLike) -> float:
     """Bought plus sold as a share of NAV: the sum of absolute changes of weight."""
-    return float(np.abs(np.asarray(target) - np.asarray(held)).sum())
+    return float(np.abs(np.asarray(target) - np.asarray(weights)).sum())
 
 
 def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS) -> tuple[Position, float]:
@@ -70,17 +70,17 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
     """
     if target is None or position.nav <= 0:
         return position, 0.0
-    weights, found = brought_to_one(target).copy(), Findings("sandbox")
+    weights, findings = brought_to_one(target).copy(), Findings("sandbox")
     if weights.shape != position.weights.shape:
-        found.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
+        findings.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
     elif not np.isfinite(weights).all():
-        found.add("target", "weights must be finite")
+        findings.add("target", "weights must be finite")
     else:
         if (low := float(weights.min())) < -_ROUNDING:
-            found.add("target", f"weights must be at least 0 (got {low:g})")
+            findings.add("target", f"weights must be at least 0 (got {low:g})")
         if (total := float(weights.sum())) > 1.0 + _ROUNDING:
-            found.add("target", f"weights must sum to at most 1 (got {total:g})")
-    found.settle()
+            findings.add("target", f"weights must sum to at most 1 (got {total:g})")
+    findings.settle()
     moved = turnover_between(position.weights, weights)
     weights.setflags(write=False)
     return Position(position.nav * (1.0 - cost_bps * 1e-4 * moved), weights, position.peak), moved
@@ -123,7 +123,7 @@ def views_of(returns: Floats) -> Floats:
 
 def signals_of(views: Floats) -> tuple[Signal, ...]:
     """Views as signals."""
-    return tuple("buy" if one > SIGNAL_AT else "sell" if one < -SIGNAL_AT else "hold" for one in views.tolist())
+    return tuple("buy" if view > SIGNAL_AT else "sell" if view < -SIGNAL_AT else "hold" for view in views.tolist())
 
 
 def oracle_weights(
@@ -157,10 +157,10 @@ def oracle_weights(
         weights[places] = chosen / chosen.sum() if solved else 1.0 / count
         return weights, "slsqp" if solved else NOT_SOLVED
     try:
-        found = max_sharpe(mean, covariance, rf=RISK_FREE, allowed=allowed)
+        optimum = max_sharpe(mean, covariance, rf=RISK_FREE, allowed=allowed)
     except NotMeasurableError:
         return spread(mean.size, allowed), NOT_SOLVED
-    return found.weights, found.status
+    return optimum.weights, optimum.status
 
 
 def risk_of(
@@ -203,7 +203,7 @@ def scene_on(market: BenchMarket, row: int, horizon: int, convention: Convention
         return Scene(known, views_of(total), mean, known.covariance, None)
     views = views_of(np.prod(1.0 + known.returns, axis=0) - 1.0)
     covariance = np.atleast_2d(np.cov(daily, rowvar=False))
-    buys = np.array([one == "buy" for one in signals_of(views)])
+    buys = np.array([signal == "buy" for signal in signals_of(views)])
     return Scene(known, views, mean, covariance, oracle_weights(mean, covariance, buys, convention))
 
 
@@ -364,11 +364,11 @@ class EpisodeState:
         executed = self._position.weights if target is None else target
         own, best = executed[part], truths.weights[part]
         risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as money
-        said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
+        answered, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
             "S1": formulas.s1_score(answers.views[part], truths.views[part]),
-            "S2": formulas.s2_score(said, true),
+            "S2": formulas.s2_score(answered, true),
             "S3": formulas.s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
             "S4": formulas.s4_score(turnover, truths.turnover),
             "S5": formulas.s5_score(
@@ -408,8 +408,8 @@ class EpisodeState:
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""
         every: list[Signal] = ["hold"] * len(self.world.tickers)
-        for at, one in zip(self._known.part.tolist(), self._said or (), strict=False):
-            every[at] = one
+        for at, signal in zip(self._known.part.tolist(), self._said or (), strict=False):
+            every[at] = signal
         return tuple(every)
 
     def _truths(self) -> Truths:
@@ -447,31 +447,31 @@ def run_baselines(
     for name in names:
         if name not in BASELINES:
             raise UnknownNameError("baseline", name, tuple(BASELINES))
-    found = []
+    baselines = []
     for window, name in product(windows, names):
         position, path = window.start(), [np.ones(1)]
-        held, turnovers, statuses = list[Floats](), list[float](), list[str]()
+        weights, turnovers, statuses = list[Floats](), list[float](), list[str]()
         for day in window.decisions:
             target, status = baseline_weights(name, window.known(day), position.weights.size, cash)
             position, turnover = trade(position, target, cost_bps)
-            held.append(position.weights)
+            weights.append(position.weights)
             turnovers.append(turnover)
             statuses.append(status)
             position, nav = window.hold(day, position, convention)
             path.append(nav)
-        traded = np.stack(held), np.array(turnovers), tuple(statuses)
-        found.append(BaselineResult(name, window.window, *traded, np.concatenate(path)))
-    return tuple(found)
+        traded = np.stack(weights), np.array(turnovers), tuple(statuses)
+        baselines.append(BaselineResult(name, window.window, *traded, np.concatenate(path)))
+    return tuple(baselines)
 
 
 def baseline_weights(name: str, known: Known, size: int, cash: bool = False) -> tuple[Floats | None, str]:
     """What a baseline wants to hold on a date, shape (n_assets,), and how it was found; None where it has no answer."""
     eligible = np.array([cash or one != "cash" for one in known.classes])
-    classes = [one for one, kept in zip(known.classes, eligible.tolist(), strict=True) if kept]
+    classes = [kind for kind, allowed in zip(known.classes, eligible.tolist(), strict=True) if allowed]
     try:
-        found = STRATEGIES[BASELINES[name]].choose(known.returns[:, eligible], classes)
+        choice = STRATEGIES[BASELINES[name]].choose(known.returns[:, eligible], classes)
     except NotMeasurableError as exc:
         return None, f"held: {exc}"
     weights = np.zeros(size)
-    weights[known.part[eligible]] = found.weights
-    return weights, found.status
+    weights[known.part[eligible]] = choice.weights
+    return weights, choice.status

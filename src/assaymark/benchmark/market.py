@@ -100,19 +100,19 @@ def windows_of(history: History) -> tuple[Window, ...]:
     if history.source != "synthetic" or seed is None:
         return SEED_WINDOWS
     market = synthetic_market(int(seed[1]))
-    found = [SEED_WINDOWS[0]]
+    windows = [SEED_WINDOWS[0]]
     for own in market.windows:
         first, last = (market.days[row].astype(object) for row in (own.first, own.last))
         title = f"{own.name.capitalize()} shock of the embedded market"
-        found.append(_stress(_EMBEDDED[own.name], first, last, title))
-    return tuple(found)
+        windows.append(_stress(_EMBEDDED[own.name], first, last, title))
+    return tuple(windows)
 
 
 def window_named(name: str, windows: tuple[Window, ...]) -> Window:
     """The window of that name."""
-    for one in windows:
-        if one.name == name:
-            return one
+    for candidate in windows:
+        if candidate.name == name:
+            return candidate
     raise UnknownNameError("window", name, [window.name for window in windows])
 
 
@@ -155,25 +155,25 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
         decks: dict[str, list[Listing]] = {}
         for kind in CLASSES:
             subs: dict[str, list[Listing]] = defaultdict(list)
-            for one in tradable:
-                if CLASS_NAMES[one.asset_class] == kind:
-                    subs[one.sub].append(one)
+            for candidate in tradable:
+                if CLASS_NAMES[candidate.asset_class] == kind:
+                    subs[candidate.sub].append(candidate)
             # sorted is stable: of two listed on one day the first in the store comes first
             ordered = [sorted(members, key=lambda member: member.listed) for members in subs.values()]
-            decks[kind] = [one for turn in zip_longest(*ordered) for one in turn if one is not None]
-        turns = (one for turn in zip_longest(*decks.values()) for one in turn if one is not None)
-        chosen = [one for one, _ in zip(turns, range(instruments), strict=False)]
+            decks[kind] = [listing for turn in zip_longest(*ordered) for listing in turn if listing is not None]
+        turns = (listing for turn in zip_longest(*decks.values()) for listing in turn if listing is not None)
+        chosen = [listing for listing, _ in zip(turns, range(instruments), strict=False)]
     else:
-        known = {listing.id: listing for listing in listings}
+        by_id = {listing.id: listing for listing in listings}
         for name in instruments:
-            if name not in known:
-                raise UnknownNameError("instrument", name, tuple(known))
-        chosen = [known[name] for name in instruments]
+            if name not in by_id:
+                raise UnknownNameError("instrument", name, tuple(by_id))
+        chosen = [by_id[name] for name in instruments]
         if twice := repeated(instruments):
             problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
-        if found := [one.id for one in chosen if is_index(one)]:
-            problems.append(Problem("instruments", f"an index cannot be held ({', '.join(found)})"))
-    if lacking := _lacking(CLASS_NAMES[one.asset_class] for one in chosen):
+        if indices := [listing.id for listing in chosen if is_index(listing)]:
+            problems.append(Problem("instruments", f"an index cannot be held ({', '.join(indices)})"))
+    if lacking := _lacking(CLASS_NAMES[listing.asset_class] for listing in chosen):
         what = f"each of {', '.join(CLASSES)} needs an instrument (none of: {', '.join(lacking)})"
         problems.append(Problem("classes", what))
     if isinstance(instruments, int) and not len(CLASSES) <= instruments <= len(tradable):
@@ -181,10 +181,10 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
         problems.append(Problem("instruments", f"must be {allowed} (got {instruments})"))
     if problems:
         raise InputError(f"universe ({history.source or 'history'})", problems)
-    wanted = {one.id for one in chosen}
-    kept = [listing for listing in listings if listing.id in wanted]
-    names = tuple(CLASS_NAMES[one.asset_class] for one in kept)
-    return Universe(tuple(one.id for one in kept), names)
+    wanted = {listing.id for listing in chosen}
+    selection = [listing for listing in listings if listing.id in wanted]
+    names = tuple(CLASS_NAMES[listing.asset_class] for listing in selection)
+    return Universe(tuple(listing.id for listing in selection), names)
 
 
 def is_index(listing: Listing) -> bool:
@@ -194,8 +194,8 @@ def is_index(listing: Listing) -> bool:
 
 
 def _lacking(there: Iterable[str]) -> list[str]:
-    found = set(there)
-    return [name for name in CLASSES if name not in found]
+    present = set(there)
+    return [name for name in CLASSES if name not in present]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +249,9 @@ class Known:
 
     def spread(self, values: Floats, size: int) -> Floats:
         """Values of those that take part as values of the whole universe, 0 for the others."""
-        found = np.zeros(size)
-        found[self.part] = values
-        return found
+        padded = np.zeros(size)
+        padded[self.part] = values
+        return padded
 
 
 class BenchMarket:
@@ -275,8 +275,8 @@ class BenchMarket:
         self.closes: Floats = np.take_along_axis(raw, rows, axis=0)
         moved = simple_returns(self.closes)
         self.returns: Floats = np.vstack([np.zeros(universe.size), np.where(np.isfinite(moved), moved, 0.0)])
-        for one in (self.days, self.open_days, self.closes, self.returns):
-            one.setflags(write=False)
+        for array in (self.days, self.open_days, self.closes, self.returns):
+            array.setflags(write=False)
         self._frozen: Floats | None = None
         if frozen:
             returns = self.returns[1 : int(np.searchsorted(self.days, TRAINING_END, side="right"))]
@@ -285,7 +285,7 @@ class BenchMarket:
                 raise self._too_short(need, returns.shape[0])
             self._frozen = _correlation(returns, np.atleast_2d(np.cov(returns, rowvar=False)))
             self._frozen.setflags(write=False)
-        self._yield_id = next((one.id for one in history.macro if one.id in _YIELDS), None)
+        self._yield_id = next((series.id for series in history.macro if series.id in _YIELDS), None)
         self.known = lru_cache(maxsize=KEPT)(self._known)
         self._yield_at = lru_cache(maxsize=4096)(self._read_yield)
 
@@ -326,7 +326,7 @@ class BenchMarket:
         """The view of a date, who of the universe takes part, and the closes of those and of everything listed."""
         view, day = self.view(row), self.days[row].astype(object)
         prices = view.prices(LISTED_DAYS)
-        column = {one.id: at for at, one in enumerate(view.instruments) if one.trades_on(day)}
+        column = {listing.id: at for at, listing in enumerate(view.instruments) if listing.trades_on(day)}
         places = np.array([at for at, name in enumerate(self.universe.ids) if name in column], dtype=np.intp)
         closes = prices.values[:, [column[self.universe.ids[at]] for at in places.tolist()]]
         whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
@@ -351,8 +351,8 @@ class BenchMarket:
         index = class_index(all_closes, view.instruments)
         labels = own_regimes(np.stack(list(index.values()), axis=1))
         regimes = {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
-        titles = {one.id: one.title for one in self.history.macro}
-        macro = tuple((titles[one.id], one) for one in view.all_macro())
+        titles = {series.id: series.title for series in self.history.macro}
+        macro = tuple((titles[reading.id], reading) for reading in view.all_macro())
         shown = set(tickers)
         news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
         for array in (part, behind, returns, covariance, correlation, between):
@@ -360,13 +360,13 @@ class BenchMarket:
         scored_by = correlation if self._frozen is None else self._frozen[np.ix_(part, part)]
         lines = _asset_lines(tickers, classes, closes, returns, np.diff(yields))
         equity = names.index("equity") if "equity" in names else None
-        found = []
+        rows = []
         for own, name in enumerate(names):
             count = classes.count(name)
             intra = float(between[own, own]) if count > 1 else None
             across = None if equity is None or equity == own else float(between[own, equity])
-            found.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
-        by_class = tuple(found)
+            rows.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
+        by_class = tuple(rows)
         arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
         return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
@@ -382,11 +382,11 @@ def _correlation(returns: Floats, covariance: Floats) -> Floats:
     """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself."""
     still = np.ptp(returns, axis=0) == 0
     sizes = np.where(still, 1.0, np.sqrt(np.diag(covariance)))
-    found = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
-    found[still] = 0.0
-    found[:, still] = 0.0
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
+    matrix = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
+    matrix[still] = 0.0
+    matrix[:, still] = 0.0
+    np.fill_diagonal(matrix, 1.0)
+    return np.asarray(matrix)
 
 
 def _asset_lines(
@@ -404,8 +404,8 @@ def _asset_lines(
     moved: list[list[float | None]] = []
     for back in (20, 60):
         change = closes[-1] / closes[-1 - back] - 1.0 if closes.shape[0] > back else np.full(len(tickers), np.nan)
-        moved.append([float(one) if np.isfinite(one) else None for one in change])
-    found = []
+        moved.append([float(move) if np.isfinite(move) else None for move in change])
+    lines = []
     for at, (ticker, name) in enumerate(zip(tickers, classes, strict=True)):
         interest, slope = name in ("bond", "cash"), durations[at]
         sharpe = float(means[at] / spreads[at] * np.sqrt(_YEAR)) if spreads[at] > 0 else None
@@ -414,10 +414,10 @@ def _asset_lines(
         duration = -100.0 * slope if interest and slope is not None else None
         risk = float(spreads[at] * np.sqrt(_YEAR)), float(falls[at])
         close = float(closes[-1, at])
-        found.append(
+        lines.append(
             AssetLine(ticker, name, close, moved[0][at], moved[1][at], *risk, sharpe, beta, duration, str(labels[at]))
         )
-    return tuple(found)
+    return tuple(lines)
 
 
 def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
@@ -433,16 +433,16 @@ def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str,
 
 def own_regimes(closes: Floats) -> np.ndarray:
     """The regime of each instrument on the last day, by the rule of `assaymark.market.macro` on its own price."""
-    known = np.isfinite(closes)
-    paid = np.where(known, closes, 0.0)
-    counts = known[-_SLOW:].sum(axis=0)
-    fast = paid[-_FAST:].sum(axis=0) / np.maximum(known[-_FAST:].sum(axis=0), 1)
+    present = np.isfinite(closes)
+    paid = np.where(present, closes, 0.0)
+    counts = present[-_SLOW:].sum(axis=0)
+    fast = paid[-_FAST:].sum(axis=0) / np.maximum(present[-_FAST:].sum(axis=0), 1)
     slow = paid[-_SLOW:].sum(axis=0) / np.maximum(counts, 1)
     ratio = fast / np.where(slow > 0, slow, 1.0)
-    found = np.where(ratio > 1 + _BAND, "bull", np.where(ratio < 1 - _BAND, "bear", "sideways"))
-    found = np.where((closes.shape[0] < _SLOW) | (counts < 0.9 * _SLOW), UNDEFINED, found)
+    regimes = np.where(ratio > 1 + _BAND, "bull", np.where(ratio < 1 - _BAND, "bear", "sideways"))
+    regimes = np.where((closes.shape[0] < _SLOW) | (counts < 0.9 * _SLOW), UNDEFINED, regimes)
     fall = np.round(1.0 - paid[-1] / paid[-LISTED_DAYS:].max(axis=0), 12)
-    return np.where(fall > _CRISIS, "crisis", found)
+    return np.where(fall > _CRISIS, "crisis", regimes)
 
 
 def _slopes(returns: Floats, driver: Floats) -> list[float | None]:
@@ -451,4 +451,4 @@ def _slopes(returns: Floats, driver: Floats) -> list[float | None]:
     if there.sum() < _FEWEST or np.ptp(driver[there]) == 0:
         return [None] * returns.shape[1]
     centred = driver[there] - driver[there].mean()
-    return [float(one) for one in centred @ returns[there] / float(centred @ centred)]
+    return [float(slope) for slope in centred @ returns[there] / float(centred @ centred)]

@@ -197,11 +197,11 @@ class Profile:
     var_limit: float
 
     def __post_init__(self) -> None:
-        found = Checks(f"profile {self.name}")
+        checks = Checks(f"profile {self.name}")
         limits = ("equity_cap", "bond_floor", "drawdown_tolerance")
-        found.shares({where: getattr(self, where) for where in limits}, zero=False)
-        found.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
-        found.settle()
+        checks.shares({where: getattr(self, where) for where in limits}, zero=False)
+        checks.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
+        checks.settle()
 
     @property
     def text(self) -> str:
@@ -222,7 +222,7 @@ BALANCED: Final = Profile("balanced", 0.65, 0.20, 0.20, -0.020)
 AGGRESSIVE: Final = Profile("aggressive", 0.90, 0.05, 0.35, -0.040)
 """Table 7, third row."""
 
-PROFILES: Final[dict[str, Profile]] = {one.name: one for one in (CONSERVATIVE, BALANCED, AGGRESSIVE)}
+PROFILES: Final[dict[str, Profile]] = {profile.name: profile for profile in (CONSERVATIVE, BALANCED, AGGRESSIVE)}
 """The three profiles of Table 7 by name."""
 
 
@@ -257,14 +257,14 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     >>> exposures([0.25, 0.25, 0.5], ["equity", "real_estate", "cash"], convention="reference")
     (0.5, 0.5)
     """
-    found = Checks("exposures")
-    found.convention(convention)
+    checks = Checks("exposures")
+    checks.convention(convention)
     for name in set(classes).difference(CLASS_NAMES):
         raise UnknownNameError("asset class", str(name), CLASS_NAMES)
-    weights = found.held("w", w)
+    weights = checks.held("w", w)
     if weights.size and weights.size != len(classes):
-        found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
-    found.settle()
+        checks.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
+    checks.settle()
     risky, safe = (
         min(1.0, float(weights[[name in group for name in classes]].sum())) for group in (RISKY[convention], SAFE)
     )
@@ -292,10 +292,10 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
     >>> profile_alignment(0.60, 0.20, -0.015, CONSERVATIVE)
     0.5
     """
-    found = Checks("profile_alignment")
-    found.shares({"equity_crypto": equity_crypto, "bond_cash": bond_cash})
-    found.finite({"var": var})
-    found.settle()
+    checks = Checks("profile_alignment")
+    checks.shares({"equity_crypto": equity_crypto, "bond_cash": bond_cash})
+    checks.finite({"var": var})
+    checks.settle()
     cap = max(1.0 - max(equity_crypto - profile.equity_cap, 0.0) / profile.equity_cap, 0.0)
     floor = min(bond_cash / profile.bond_floor, 1.0)
     risk = max(1.0 + min(var - profile.var_limit, 0.0) / abs(profile.var_limit), 0.0)
@@ -332,9 +332,9 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     values = list(pas.values()) if isinstance(pas, Mapping) else list(pas)
     if len(values) < 2:
         raise NotMeasurableError(f"adaptation is undefined: it compares profiles (got {len(values)})")
-    found = Checks("adaptation_score")
-    means = found.vector("pas", values)
-    found.settle()
+    checks = Checks("adaptation_score")
+    means = checks.vector("pas", values)
+    checks.settle()
     return float(means.std())
 
 
@@ -379,21 +379,21 @@ def stress_score(drawdown: float, tolerance: float) -> float:
 
 def risk_safe(scenario: str, ceps: float) -> bool:
     """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2."""
-    found = Checks("risk_safe")
+    checks = Checks("risk_safe")
     if not isinstance(scenario, str):
         names = ", ".join(STRESS_SCENARIOS)
-        found.add("scenario", f"must be the name of a stress scenario: {names} (got {scenario!r})")
+        checks.add("scenario", f"must be the name of a stress scenario: {names} (got {scenario!r})")
     elif scenario not in RISK_SAFE:
         raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
-    found.shares({"ceps": ceps})
-    found.settle()
+    checks.shares({"ceps": ceps})
+    checks.settle()
     return ceps >= RISK_SAFE[scenario]
 
 
 def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> Floats:
-    found = Checks(source)
+    checks = Checks(source)
     given = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
-    values = found.vector("drawdowns", given, -1.0, "must be shares from -1 to 1, not percentages")
-    found.shares({"tolerance": tolerance}, zero=False)
-    found.settle()
+    values = checks.vector("drawdowns", given, -1.0, "must be shares from -1 to 1, not percentages")
+    checks.shares({"tolerance": tolerance}, zero=False)
+    checks.settle()
     return np.abs(values)

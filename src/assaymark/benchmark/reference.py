@@ -55,22 +55,22 @@ def solve(prompt: str) -> str:
     """The reply of who reads a prompt and does what it says: the ceiling of questions that state all they need."""
 
     def stated(pattern: str) -> float:
-        found = re.search(pattern.replace("#", _VALUE), prompt)
-        return float(found[1]) if found else 0.0
+        match = re.search(pattern.replace("#", _VALUE), prompt)
+        return float(match[1]) if match else 0.0
 
     def tail(share: float) -> float:  # of the returns, linear between order statistics
         block = re.search(r"oldest first:\n((?:[-0-9. ]+\n)+)", prompt)
-        ordered = sorted(float(one) for one in block[1].split()) if block else []
+        ordered = sorted(float(number) for number in block[1].split()) if block else []
         place = (len(ordered) - 1) * share
         low = math.floor(place)
         return ordered[low] + (place - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
 
     if "value at risk (VaR) of" in prompt:
-        said, answer = "By historical simulation.", f"{tail(1 - (stated(r'at #% confidence') or 95.0) / 100):.12g}"
+        reason, answer = "By historical simulation.", f"{tail(1 - (stated(r'at #% confidence') or 95.0) / 100):.12g}"
     elif "fixed-fractional rule" in prompt:
-        said, answer = "By the fixed-fractional rule.", f"{min(1.0, stated(r'd = #') / abs(tail(0.01))):.12g}"
+        reason, answer = "By the fixed-fractional rule.", f"{min(1.0, stated(r'd = #') / abs(tail(0.01))):.12g}"
     elif "have the least variance?" in prompt:
-        (one, s1, m1), (other, s2, m2) = (
+        (asset, s1, m1), (other, s2, m2) = (
             (name, float(size), float(mean)) for name, size, mean in _PAIR.findall(prompt)
         )
         # Without a covariance the two are taken to be unrelated.
@@ -78,44 +78,44 @@ def solve(prompt: str) -> str:
         first = min(max((s2 * s2 - both) / (s1 * s1 + s2 * s2 - 2 * both), 0.0), 1.0)
         if first * m1 + (1 - first) * m2 < floor:
             first = (floor - m2) / (m1 - m2)
-        said = "By the weights of least variance that earn enough."
-        answer = f"{one}={first:.12f}, {other}={1 - first:.12f}"
+        reason = "By the weights of least variance that earn enough."
+        answer = f"{asset}={first:.12f}, {other}={1 - first:.12f}"
     elif "have the largest Sharpe ratio?" in prompt:
         block = re.search(r"Annual mean returns:\n((?:\S+: \S+\n)+)", prompt)
         means = [line.split(": ") for line in block[1].splitlines()] if block else []
-        matrix = [[float(one) for one in row.split(", ")] for row in re.findall(r"(?m)^\[(-?\d[^\]]*)\]$", prompt)]
+        matrix = [[float(cell) for cell in row.split(", ")] for row in re.findall(r"(?m)^\[(-?\d[^\]]*)\]$", prompt)]
         # Without a covariance matrix the instruments are taken to be alike and unrelated.
         excess = np.array([float(value) for _, value in means]) - stated(r"Riskless rate: #")
         weights = _largest_ratio(excess, np.array(matrix) if matrix else np.eye(len(means)))
-        said = "By every set of instruments in turn."
+        reason = "By every set of instruments in turn."
         answer = ", ".join(f"{name}={value:.12f}" for (name, _), value in zip(means, weights, strict=True))
     elif "the portfolio is rebalanced if" in prompt:
         off = {name: float(now) - float(aim) for name, now, aim in _WEIGHTS.findall(prompt)}
-        name = max(off, key=lambda one: abs(off[one]))
-        said, answer = "No weight is too far off.", "no"
+        name = max(off, key=lambda ticker: abs(off[ticker]))
+        reason, answer = "No weight is too far off.", "no"
         if abs(off[name]) > (stated(r"more than # away") or 0.05):
             side = "sell" if off[name] > 0 else "buy"
-            said, answer = f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}"
+            reason, answer = f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}"
     elif "trading days from now, against today?" in prompt:
         change = stated(r", return \+?#")
         way = "positive" if change > 0.01 else "negative" if change < -0.01 else "flat"
-        said, answer = "What has moved is taken to move on.", way
+        reason, answer = "What has moved is taken to move on.", way
     elif "Which regime is" in prompt:
         change = (stated(r"from 100\.00 to #") or 100.0) / 100.0 - 1.0
         calm = "bear" if change < -_TREND else "bull" if change > _TREND else "sideways"
         moves = {name: float(moved) for name, moved in _MOVES.findall(prompt)}
         todo = {name: (value > _TREND) - (value < -_TREND) for name, value in moves.items()}
         changes = ", ".join(f"{name}={('hold', 'increase', 'decrease')[way]}" for name, way in todo.items())
-        said, answer = "By the trend of each class.", f"regime={'crisis' if change < -0.15 else calm}; {changes}"
+        reason, answer = "By the trend of each class.", f"regime={'crisis' if change < -0.15 else calm}; {changes}"
     else:
         return "This is none of the questions that can be solved here."
-    return f"{said}\nANSWER: {answer}"
+    return f"{reason}\nANSWER: {answer}"
 
 
 def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
     """Weights of the largest Sharpe ratio: every support is tried, as on the best one the ratio needs no bound."""
-    best, found = -math.inf, np.full(excess.size, 1.0 / excess.size)
-    for chosen in (one for count in range(1, excess.size + 1) for one in combinations(range(excess.size), count)):
+    best, portfolio = -math.inf, np.full(excess.size, 1.0 / excess.size)
+    for chosen in (pick for count in range(1, excess.size + 1) for pick in combinations(range(excess.size), count)):
         at = list(chosen)
         try:
             raw = np.linalg.solve(covariance[np.ix_(at, at)], excess[at])
@@ -127,8 +127,8 @@ def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
         weights[at] = raw / raw.sum()
         ratio = float(weights @ excess) / math.sqrt(float(weights @ covariance @ weights))
         if ratio > best:
-            best, found = ratio, weights
-    return found
+            best, portfolio = ratio, weights
+    return portfolio
 
 
 Values = Mapping[str, float | str]
@@ -221,10 +221,10 @@ def sheet_of(parts: Sequence[str]) -> Sheet:
 
 
 def _number(pattern: re.Pattern[str], text: str, what: str) -> float:
-    found = pattern.search(text)
-    if not found:
+    match = pattern.search(text)
+    if not match:
         raise InputError("prompt", [f"it names no {what}"])
-    return float(found.group(1))
+    return float(match.group(1))
 
 
 def _rows(text: str, label: str) -> list[list[str]]:
@@ -262,17 +262,17 @@ def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
-    found = weights.copy()
-    if (held := float(found[risky].sum())) > most:
-        found[risky] *= most / held
-    short = max(least - float(found[safe].sum()), 0.0)
+    book = weights.copy()
+    if (total := float(book[risky].sum())) > most:
+        book[risky] *= most / total
+    short = max(least - float(book[safe].sum()), 0.0)
     rest = ~safe
-    others = float(found[rest].sum())
-    if others > 0 and (spare := 1.0 - float(found.sum())) < short:
-        found[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
-    kept = found[safe] if found[safe].sum() > 0 else np.ones(int(safe.sum()))
-    found[safe] = kept / kept.sum() * (1.0 - float(found[rest].sum()))
-    return _normal(found)
+    others = float(book[rest].sum())
+    if others > 0 and (spare := 1.0 - float(book.sum())) < short:
+        book[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    basis = book[safe] if book[safe].sum() > 0 else np.ones(int(safe.sum()))
+    book[safe] = basis / basis.sum() * (1.0 - float(book[rest].sum()))
+    return _normal(book)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +292,8 @@ def _view(returns: Floats) -> Floats:
 def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
     """Amounts as weights that sum to 1; alike over ``otherwise`` (or all) where there are none."""
     chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
-    found = amounts if amounts.sum() > 0 else chosen
-    return np.asarray(found / found.sum())
+    parts = amounts if amounts.sum() > 0 else chosen
+    return np.asarray(parts / parts.sum())
 
 
 def _vol(sheet: Sheet, least: float = _SMALLEST_VOL) -> Floats:
@@ -313,19 +313,19 @@ def _momentum(sheet: Sheet, _: int) -> Floats:
 def _best_only(sheet: Sheet, _: int) -> Floats:
     """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
     sharpe = sheet.numbers["sharpe"]
-    found = np.zeros(sharpe.size)
-    found[int(sharpe.argmin())], found[int(sharpe.argmax())] = -1.0, 1.0
-    return found
+    views = np.zeros(sharpe.size)
+    views[int(sharpe.argmin())], views[int(sharpe.argmax())] = -1.0, 1.0
+    return views
 
 
 def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
     """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
     vol = _vol(sheet)
     try:
-        found = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
+        weights = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
     except AssayError:  # means over pairs of classes need not make a covariance
-        found = _normal(buys / vol)
-    return within(found, sheet, limits)
+        weights = _normal(buys / vol)
+    return within(weights, sheet, limits)
 
 
 def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
@@ -336,10 +336,10 @@ def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
 def _sixty_forty(sheet: Sheet, *_: object) -> Floats:
     """Sixty percent in equities and forty in bonds, alike within each."""
     classes = np.array(sheet.classes)
-    found = np.zeros(classes.size)
+    weights = np.zeros(classes.size)
     for name, share in (("equity", 0.6), ("bond", 0.4)):
-        found[classes == name] = share / max((classes == name).sum(), 1)
-    return _normal(found)
+        weights[classes == name] = share / max((classes == name).sum(), 1)
+    return _normal(weights)
 
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
@@ -408,10 +408,10 @@ class ReferenceBenchmarkModel:
         rule, task = RULES[self.word], parts[-1] if parts else ""
         digest = hashlib.sha256("\n".join([self.word, str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
         drawn = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-        if (found := _TASK.search(task)) is None:
+        if (match := _TASK.search(task)) is None:
             prompt = "\n\n".join(parts)
             return (solve(prompt) if drawn.random() < rule.skill else guess(prompt)), "stop"
-        stage = cast(Stage, found.group(1))
+        stage = cast(Stage, match.group(1))
         values: dict[str, float | str] = {}
         if stage == "S2":
             least = _number(_THRESHOLD, task, "threshold")
@@ -428,9 +428,9 @@ class ReferenceBenchmarkModel:
                 if self.word == "noisy":
                     meant = np.clip(meant + drawn.normal(0.0, NOISE, meant.size), -1.0, 1.0)
             else:
-                told = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")}
-                views = np.array([told[name][0] for name in sheet.tickers])
-                buys = np.array([told[name][1] == "buy" for name in sheet.tickers])
+                signals = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")}
+                views = np.array([signals[name][0] for name in sheet.tickers])
+                buys = np.array([signals[name][1] == "buy" for name in sheet.tickers])
                 limits = _number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100
                 meant = rule.book(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
             rounded = dict(zip(sheet.tickers, np.round(meant, _DECIMALS).tolist(), strict=True))

@@ -67,11 +67,11 @@ def find_values(
     text: str, tickers: tuple[str, ...], key: str, column: str, cut: bool = False, *, salvage: bool = False
 ) -> Found:
     """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
-    known, pattern, comma = _patterns(tickers)
+    names, pattern, comma = _patterns(tickers)
     values, unknown, reasons = dict[str, list[JSON]](), dict[str, JSON](), list[str]()
 
     def add(ticker: str, value: JSON) -> None:  # under the ticker as it was asked for
-        if (name := known.get(ticker.strip().upper())) is None:
+        if (name := names.get(ticker.strip().upper())) is None:
             unknown[ticker] = value
         else:
             values.setdefault(name, []).append(value)
@@ -84,7 +84,7 @@ def find_values(
     text = text.rpartition("</think>")[2]  # without what a model shows of its thinking
     for raw in _json_in(objects_in(text, key), reasons):
         rows = raw[key] if isinstance(raw, dict) and key in raw else raw
-        if isinstance(rows, dict) and any(name.strip().upper() in known for name in rows):
+        if isinstance(rows, dict) and any(name.strip().upper() in names for name in rows):
             for name, value in rows.items():
                 if name.lower() not in _NOT_VALUES:
                     add(name, value)
@@ -130,7 +130,7 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
     ``SPY: +0.4, TLT: -0.2`` is two lines.
     """
     # Longest first, so that a ticker is not taken for the beginning of another.
-    names = "|".join(re.escape(one) for one in sorted(tickers, key=lambda one: (-len(one), one)))
+    names = "|".join(re.escape(ticker) for ticker in sorted(tickers, key=lambda ticker: (-len(ticker), ticker)))
     line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
     comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
     return {ticker.upper(): ticker for ticker in tickers}, line, comma
@@ -226,9 +226,9 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
 def rationale_of(text: str) -> str:
     """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
     for raw in _json_in(objects_in(text.rpartition("</think>")[2], "weights") if len(text) <= MOST_CHARACTERS else ()):
-        said = raw.get("rationale") if isinstance(raw, dict) else None
-        if isinstance(said, str):
-            return said.strip()
+        rationale = raw.get("rationale") if isinstance(raw, dict) else None
+        if isinstance(rationale, str):
+            return rationale.strip()
     return ""
 
 
@@ -291,7 +291,7 @@ def _one(values: list[JSON], stage: Stage) -> Any:
             reason = str(exc)
     if not read:
         raise _Unreadable(reason)
-    if any(one != read[0] for one in read):
+    if any(value != read[0] for value in read):
         raise _Unreadable(f"given {len(read)} times, not alike")
     return read[0]
 
@@ -477,16 +477,16 @@ def layers(known: Known) -> dict[str, Layer]:
         assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
     for title, series in known.macro:
         macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
-    for at, one in enumerate(known.lines_by_class):
+    for at, group in enumerate(known.lines_by_class):
         means = [_fixed(value) for value in known.between[at].tolist()]
-        means[at] = ABSENT if one.intra is None else means[at]
-        whole = str(one.members), one.regime, _fixed(one.intra), _fixed(one.with_equities)
-        classes.append((one.asset_class, *whole, *means))
+        means[at] = ABSENT if group.intra is None else means[at]
+        whole = str(group.members), group.regime, _fixed(group.intra), _fixed(group.with_equities)
+        classes.append((group.asset_class, *whole, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
         named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
         news.append((item.published_at.date().isoformat(), item.source, named or ABSENT, item.text))
-    names = (one.asset_class for one in known.lines_by_class)
+    names = (group.asset_class for group in known.lines_by_class)
     return {
         "assets": (COLUMNS, tuple(assets)),
         "macro": (("series", "value", "unit", "state"), tuple(macro)),
@@ -502,7 +502,7 @@ def stage_call(
 ) -> CallSpec:  # fmt: skip
     """The call for views (S1), signals (S2) or weights (S3); ``numbers`` is the market as own agents are sent it."""
     places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
-    said = {ticker: float(views[at]) for ticker, at in places.items()}
+    stated = {ticker: float(views[at]) for ticker, at in places.items()}
     # the members of a `MarketContext` that are of one call and not of the market
     own: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
     own |= {"portfolio": None, "constraints": (), "profile": None}
@@ -512,21 +512,21 @@ def stage_call(
         more = {"count": len(places), "scale": stage_template().filled("scale", horizon=horizon) if paper else ""}
         own["horizon_days"] = horizon if paper else None
     elif stage == "S2":
-        table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in said.items()))
-        more = {"count": len(said), "day": day, "views": fence("views", table), "threshold": THRESHOLD[convention]}
-        own["views"] = said
+        table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in stated.items()))
+        more = {"count": len(stated), "day": day, "views": fence("views", table), "threshold": THRESHOLD[convention]}
+        own["views"] = stated
     else:
         rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
-        held = position.weights
-        money = 1.0 - float(held.sum())
+        weights = position.weights
+        money = 1.0 - float(weights.sum())
         portfolio = [
             ("net_asset_value", f"{position.nav * FIRST_NAV:.0f}"),
             ("net_asset_value_at_the_start", str(FIRST_NAV)),
             ("drawdown_from_peak_pct", f"{100 * position.drawdown:.2f}"),
-            *((tickers[at], f"{held[at]:.4f}") for at in np.flatnonzero(held > 0).tolist()),
+            *((tickers[at], f"{weights[at]:.4f}") for at in np.flatnonzero(weights > 0).tolist()),
             *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
         ]
-        shares = {name: weight for name, weight in zip(tickers, held.tolist(), strict=True) if weight > 0}
+        shares = {name: weight for name, weight in zip(tickers, weights.tolist(), strict=True) if weight > 0}
         nav, closes = position.nav * FIRST_NAV, {line.ticker: line.close for line in known.lines}
         # in units at the last close; what has no close on the day is in the weights alone
         units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
@@ -539,7 +539,7 @@ def stage_call(
             ("fee", cost_bps, "bps", "order"),
         )
         own |= {
-            "horizon_days": horizon, "views": said, "signals": {ticker: signals[at] for ticker, at in places.items()},
+            "horizon_days": horizon, "views": stated, "signals": {ticker: signals[at] for ticker, at in places.items()},
             "weights": shares, "portfolio": Portfolio("USD", cash, nav, positions=units),
             "constraints": tuple(Constraint(k, x, unit, scope) for k, x, unit, scope in limits),
             "profile": profile.text,

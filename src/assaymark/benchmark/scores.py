@@ -166,21 +166,21 @@ class Checks(Findings):
 
     def vector(self, where: str, values: ArrayLike, low: float = 0.0, what: str = "must be from 0 to 1") -> Floats:
         """Values from ``low`` to 1."""
-        found = self.array(where, values, (1,))
-        if found is None:
+        array = self.array(where, values, (1,))
+        if array is None:
             return np.empty(0)
-        self.none_of(~((found >= low) & (found <= 1)), where, what, found)
-        return found
+        self.none_of(~((array >= low) & (array <= 1)), where, what, array)
+        return array
 
     def held(self, where: str, values: ArrayLike) -> Floats:
         """Weights that are at least 0 and sum to at most 1, brought to 1 where they were rounded."""
-        found = self.array(where, values, (1,))
-        return np.empty(0) if found is None else self.weights(where, found, least=0.0)
+        array = self.array(where, values, (1,))
+        return np.empty(0) if array is None else self.weights(where, array, least=0.0)
 
-    def same_length(self, where: str, said: Floats, true: Floats) -> None:
+    def same_length(self, where: str, answers: Floats, true: Floats) -> None:
         """Note answers that are not as many as their truths."""
-        if said.size and true.size and said.size != true.size:
-            self.add(where, f"must be as many as the truths (got {said.size} and {true.size})")
+        if answers.size and true.size and answers.size != true.size:
+            self.add(where, f"must be as many as the truths (got {answers.size} and {true.size})")
 
 
 def clipped(value: float) -> float:
@@ -208,11 +208,11 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
     >>> round(weight_accuracy([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], convention="reference"), 4)
     0.8333
     """
-    found = Checks("weight_accuracy")
-    found.convention(convention)
-    first, second = found.held("w", w), found.held("w_star", w_star)
-    found.same_length("w", first, second)
-    found.settle()
+    checks = Checks("weight_accuracy")
+    checks.convention(convention)
+    first, second = checks.held("w", w), checks.held("w_star", w_star)
+    checks.same_length("w", first, second)
+    checks.settle()
     return _accuracy(first, second, convention)
 
 
@@ -237,8 +237,8 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
     >>> intra_class_score([0.25, 0.25, 0.5], corr, ["equity", "equity", "bond"])
     0.7
     """
-    found = Checks("intra_class_score")
-    return _intra(*_by_class(found, found.held("w", w), corr, classes))
+    checks = Checks("intra_class_score")
+    return _intra(*_by_class(checks, checks.held("w", w), corr, classes))
 
 
 def inter_class_score(
@@ -265,9 +265,9 @@ def inter_class_score(
     >>> inter_class_score([0.5, 0.5, 0.0], corr, ["equity", "equity", "bond"])
     0.0
     """
-    found = Checks("inter_class_score")
-    found.convention(convention)
-    return _inter(*_by_class(found, found.held("w", w), corr, classes), convention)
+    checks = Checks("inter_class_score")
+    checks.convention(convention)
+    return _inter(*_by_class(checks, checks.held("w", w), corr, classes), convention)
 
 
 def s3_score(
@@ -296,12 +296,12 @@ def s3_score(
     >>> round(s3_score([0.25, 0.25, 0.5], [0.5, 0.0, 0.5], corr, ["equity", "equity", "bond"]), 4)
     0.6875
     """
-    found = Checks("s3_score")
-    found.convention(convention)
-    first, second = found.held("w", w), found.held("w_star", w_star)
-    found.same_length("w", first, second)
-    found.shares({"alpha": alpha})
-    totals, means = _by_class(found, first, corr, classes)
+    checks = Checks("s3_score")
+    checks.convention(convention)
+    first, second = checks.held("w", w), checks.held("w_star", w_star)
+    checks.same_length("w", first, second)
+    checks.shares({"alpha": alpha})
+    totals, means = _by_class(checks, first, corr, classes)
     spread = (_intra(totals, means) + _inter(totals, means, convention)) / 2.0
     return clipped(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
 
@@ -311,22 +311,22 @@ def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
     return clipped(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
 
 
-def _by_class(found: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
+def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
     """Weight of each class, and the mean correlation of each two classes: NaN where no pair of theirs has one."""
-    matrix = found.array("corr", corr, (2,))
+    matrix = checks.array("corr", corr, (2,))
     if matrix is not None and w.size:
         n = w.size
         if matrix.shape != (n, n):
-            found.add("corr", f"must have shape ({n}, {n}) (got {matrix.shape})")
+            checks.add("corr", f"must have shape ({n}, {n}) (got {matrix.shape})")
         elif len(classes) != n:
-            found.add("classes", f"must be {n}, one of each asset (got {len(classes)})")
+            checks.add("classes", f"must be {n}, one of each asset (got {len(classes)})")
         else:
-            found.none_of(np.abs(matrix) > 1 + SLACK, "corr", "must be from -1 to 1, or NaN where undefined", matrix)
+            checks.none_of(np.abs(matrix) > 1 + SLACK, "corr", "must be from -1 to 1, or NaN where undefined", matrix)
             # The exact comparison is the quick one, and what most matrices pass.
             if not np.array_equal(matrix, matrix.T, equal_nan=True):
                 apart = ~np.isclose(matrix, matrix.T, rtol=0.0, atol=SLACK, equal_nan=True)
-                found.none_of(apart, "corr", "must be symmetric", matrix)
-    found.settle()
+                checks.none_of(apart, "corr", "must be symmetric", matrix)
+    checks.settle()
     assert matrix is not None
     labels = {label: code for code, label in enumerate(dict.fromkeys(classes))}
     codes = np.array([labels[label] for label in classes])
@@ -344,8 +344,8 @@ def _intra(totals: Floats, means: Floats) -> float:
 
 
 def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
-    held = np.where(totals > SLACK, totals, 0.0)
-    pairs = np.where(np.isfinite(means), np.outer(held, held), 0.0)
+    sizes = np.where(totals > SLACK, totals, 0.0)
+    pairs = np.where(np.isfinite(means), np.outer(sizes, sizes), 0.0)
     np.fill_diagonal(pairs, 0.0)
     mass = float(pairs.sum())
     if mass == 0:
@@ -373,17 +373,17 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     >>> round(ceps([0.792, 0.506, 0.714, 0.136, 0.480]), 4)
     0.4392
     """
-    found = Checks("ceps")
+    checks = Checks("ceps")
     if isinstance(stages, Mapping):
         if set(stages) != set(STAGES):
-            found.add("stages", f"must be {', '.join(STAGES)} (got {', '.join(map(str, stages)) or 'none'})")
-            found.settle()
+            checks.add("stages", f"must be {', '.join(STAGES)} (got {', '.join(map(str, stages)) or 'none'})")
+            checks.settle()
         stages = [stages[stage] for stage in STAGES]
-    scores = found.vector("stages", stages)
+    scores = checks.vector("stages", stages)
     if scores.size and scores.size != len(STAGES):
-        found.add("stages", f"must be {len(STAGES)} scores, S1 to S5 (got {scores.size})")
-    found.shares({"penalty": penalty})
-    found.settle()
+        checks.add("stages", f"must be {len(STAGES)} scores, S1 to S5 (got {scores.size})")
+    checks.shares({"penalty": penalty})
+    checks.settle()
     drops = float(np.maximum(scores[:-1] - scores[1:], 0.0).sum())
     return clipped(float(scores.mean()) - penalty * drops)
 
@@ -408,13 +408,13 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     >>> s1_score({"A": 1.0}, {"A": 1.0, "B": 1.0})
     0.75
     """
-    found = Checks("s1_score")
-    said, true = _aligned(found, "views", views, truth, 0.0)
+    checks = Checks("s1_score")
+    answers, true = _aligned(checks, "views", views, truth, 0.0)
     first, second = (
-        found.vector(where, one, -1.0, "must be from -1 to 1") for where, one in (("views", said), ("truth", true))
+        checks.vector(where, raw, -1.0, "must be from -1 to 1") for where, raw in (("views", answers), ("truth", true))
     )
-    found.same_length("views", first, second)
-    found.settle()
+    checks.same_length("views", first, second)
+    checks.settle()
     return clipped(1.0 - float(np.abs(first - second).mean()) / 2.0)
 
 
@@ -433,17 +433,17 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     >>> s2_score(["buy", "sell", "hold", "hold"], ["buy", "hold", "hold", "sell"])
     0.5
     """
-    found = Checks("s2_score")
-    said, true = _aligned(found, "signals", signals, truth, "hold")
-    for where, words in (("signals", said), ("truth", true)):
+    checks = Checks("s2_score")
+    answers, true = _aligned(checks, "signals", signals, truth, "hold")
+    for where, words in (("signals", answers), ("truth", true)):
         if wrong := [word for word in words if word not in SIGNALS]:
-            found.add(where, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
+            checks.add(where, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
     if len(true) == 0:
-        found.add("truth", "at least one signal is needed (got 0)")
-    elif len(said) != len(true):
-        found.add("signals", f"must be as many as the truths (got {len(said)} and {len(true)})")
-    found.settle()
-    return sum(bool(one == other) for one, other in zip(said, true, strict=True)) / len(true)
+        checks.add("truth", "at least one signal is needed (got 0)")
+    elif len(answers) != len(true):
+        checks.add("signals", f"must be as many as the truths (got {len(answers)} and {len(true)})")
+    checks.settle()
+    return sum(bool(answer == other) for answer, other in zip(answers, true, strict=True)) / len(true)
 
 
 def s4_score(turnover: float, turnover_star: float) -> float:
@@ -462,10 +462,10 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     >>> round(s4_score(1.082, 1.670), 3)
     0.648
     """
-    found = Checks("s4_score")
+    checks = Checks("s4_score")
     for where, value in (("turnover", turnover), ("turnover_star", turnover_star)):
-        found.number(where, value, 0.0, np.inf, "0 or more")
-    found.settle()
+        checks.number(where, value, 0.0, np.inf, "0 or more")
+    checks.settle()
     return clipped(1.0 - abs(turnover - turnover_star) / max(turnover, turnover_star, TURNOVER_FLOOR))
 
 
@@ -490,25 +490,25 @@ def s5_score(
     >>> round(s5_score(False, True, -0.0083, -0.0084, -0.0366, -0.0393), 3)
     0.48
     """
-    found = Checks("s5_score")
+    checks = Checks("s5_score")
     for where, flag in (("rebalance", rebalance), ("rebalance_star", rebalance_star)):
         if not isinstance(flag, (bool, np.bool_)):
-            found.add(where, f"must be True or False (got {flag!r})")
-    found.finite({"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star})
-    found.settle()
+            checks.add(where, f"must be True or False (got {flag!r})")
+    checks.finite({"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star})
+    checks.settle()
     errors = [
-        abs(said - true) / max(abs(true), RISK_FLOOR) for said, true in ((var, var_star), (drawdown, drawdown_star))
+        abs(answer - true) / max(abs(true), RISK_FLOOR) for answer, true in ((var, var_star), (drawdown, drawdown_star))
     ]
     return clipped(0.5 * float(rebalance == rebalance_star) + 0.5 * clipped(1.0 - sum(errors) / 2.0))
 
 
-def _aligned(found: Checks, where: str, said: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
+def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
     """Both in one order. Of two mappings that of the truths, with the neutral answer where there is none."""
-    if isinstance(said, Mapping) and isinstance(true, Mapping):
-        answers = [said.get(name) for name in true]
+    if isinstance(replies, Mapping) and isinstance(true, Mapping):
+        answers = [replies.get(name) for name in true]
         return [neutral if answer is None else answer for answer in answers], list(true.values())
-    if isinstance(said, Mapping) or isinstance(true, Mapping):
-        kinds = f"{type(said).__name__} and {type(true).__name__}"
-        found.add(where, f"must be of the same kind as the truths, both mappings or both arrays (got {kinds})")
-        found.settle()
-    return said, true
+    if isinstance(replies, Mapping) or isinstance(true, Mapping):
+        kinds = f"{type(replies).__name__} and {type(true).__name__}"
+        checks.add(where, f"must be of the same kind as the truths, both mappings or both arrays (got {kinds})")
+        checks.settle()
+    return replies, true

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from assaymark.claims.boards import (
         DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, Leaderboard, decide_benchmark,
     )  # fmt: skip
-    from assaymark.claims.certification import KEPT, certificate, certificate_name, certificates, season_certificates
+    from assaymark.claims.certification import (
+        KEPT, Rank, certificate, certificate_name, certificates, season_certificates,
+    )  # fmt: skip
+    from assaymark.claims.certification import Rank as Place  # noqa: F401  # its name in 0.1
     from assaymark.claims.levels import (
         SILENT, Index, Rules, SeasonGates, agreement_status, governing_agreement, index, publication_level,
     )  # fmt: skip
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from assaymark.claims.orders import summary_of
     from assaymark.claims.recompute import Verification
     from assaymark.claims.season_claims import (
-        CONSTANT, MISSING, SINGLE, Place, Season, SeasonVerdict, SeasonVerdicts, decide_season,
+        CONSTANT, MISSING, SINGLE, Season, SeasonVerdict, SeasonVerdicts, decide_season,
     )  # fmt: skip
     from assaymark.claims.verdicts import (
         KIND_NAMES, ClaimKind, candidate_claims, decide, decide_claims, kind_of, suppressed_phrase,
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",
     "SINGLE",
-    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
+    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Rank", "Rules", "Said", "Season",
     "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
     "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",

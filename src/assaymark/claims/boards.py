@@ -11,7 +11,7 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.orders import Evidence, PairResult, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
@@ -94,17 +94,17 @@ def decide_benchmark(
     leaderboards: list[Leaderboard] = []
     for several in families.values():
         family = _Family(measurements, several, scored, rules.other)
-        found = {
+        by_board = {
             board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in several
         }
-        verdicts += [verdict for each in found.values() for verdict in each]
-        leaderboards += [family.leaderboard(board, found[board]) for board in several]
+        verdicts += [verdict for each in by_board.values() for verdict in each]
+        leaderboards += [family.leaderboard(board, by_board[board]) for board in several]
     facts = _Facts(plan_hash, rules)
     gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
     drawdowns = [item for item in measurements if item.name == DRAWDOWN]
     for profile in dict.fromkeys(item.labels["profile"] for item in drawdowns):
-        mine = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
-        verdicts += facts.drawdowns(mine, profile, [item for item in gone if item.labels["part"] == PIPELINE])
+        items = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
+        verdicts += facts.drawdowns(items, profile, [item for item in gone if item.labels["part"] == PIPELINE])
     # A comparison that cannot be made keeps its place among those that are corrected for.
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
     adjusted = holm([1.0 if item.value is None else float(item.detail["p"]) for item in ratios]) if ratios else ()
@@ -121,21 +121,21 @@ class _Family:
         self.scale = {board: board.name for board in boards} | {boards[0]: AGGREGATE}
         self.levels: dict[Board, dict[str, Measurement]] = {}
         for board in boards:
-            mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
-            self.levels[board] = {one.labels["model"]: one for one in sorted(mine, key=lambda one: one.labels["model"])}
+            own = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
+            self.levels[board] = {one.labels["model"]: one for one in sorted(own, key=lambda one: one.labels["model"])}
         self.scored = {
             board: {model: item for model, item in levels.items() if item.value is not None}
             for board, levels in self.levels.items()
         }
         models, names = sorted({model for each in self.levels.values() for model in each}), {one.name for one in boards}
         compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
-        known = rule.index([one for one in compared if one.labels["dimension"] in names], agents=models, families=())
+        index = rule.index([one for one in compared if one.labels["dimension"] in names], agents=models, families=())
         rows = {
-            self.scale[board]: tuple(row_of(known, board.name, *pair) for pair in combinations(models, 2))
+            self.scale[board]: tuple(row_of(index, board.name, *pair) for pair in combinations(models, 2))
             for board in boards
-            if board.name in known.compared
+            if board.name in index.compared
         }
-        self.known, part = replace(known, rows=rows, memo={}), boards[0].family
+        self.known, part = replace(index, rows=rows, memo={}), boards[0].family
         self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
 
     def claims(self, board: Board) -> Iterator[Claim]:
@@ -147,8 +147,8 @@ class _Family:
         of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
         asked: list[tuple[Order, str]] = [(FIRST, of), (ABOVE, "")]
         for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
-            for one, *other in combinations(models, kind.subjects):
-                named = (one,) if kind is FIRST else direction(name, one, other[0], self.known)
+            for high, *other in combinations(models, kind.subjects):
+                named = (high,) if kind is FIRST else direction(name, high, other[0], self.known)
                 yield replace(kind.claim(name, *named, size=size, on=board.words), scope="benchmark")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
@@ -157,16 +157,16 @@ class _Family:
         level, says = fields.level, claim.statement
         late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
         variants = kind.other_rules(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
-        fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
-        said: list[Condition] = []
+        fragility: dict[str, Level] = {name: self._fields(board, claim, case).level for name, case in variants.items()}
+        conditions: list[Condition] = []
         if level != "no-claim":
-            said = [condition for finding in fields.findings for condition in finding.conditions] + late
+            conditions = [condition for finding in fields.findings for condition in finding.conditions] + late
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
-            said += [SMALL_GAP] if small else []
+            conditions += [SMALL_GAP] if small else []
             fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
             says = kind.says(claim, fields, self.known) if kind is WITHIN else says
-        reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
-        return fields.verdict(plan_hash, says, reasons, said, fragility)
+        reasons = [fields.evidence.reason_at(level), *(condition.text for condition in late)]
+        return fields.verdict(plan_hash, says, reasons, conditions, fragility)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
         """A board with the tiers and ranks that its claims leave."""
@@ -178,14 +178,14 @@ class _Family:
             for verdict in verdicts
             if verdict.claim.id.startswith("above[") and verdict.publication_level != "no-claim"
         ]
-        found = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
+        ranking = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
         if board.name not in self.known.compared:
-            return found
+            return ranking
         orders, scale = orders_of(self.known, self.rules), self.scale[board]
         pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
         still = [pair.gated for pair in pairs if not pair.ordered]
         least = min(still, default=1.0)
-        return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
+        return replace(ranking, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
         evidence = (self._first if len(claim.subjects) == 1 else self._pair)(board, claim, rules)
@@ -241,7 +241,7 @@ class _Family:
         # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
         ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
         first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
-        own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
+        unadjusted = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
         adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
         status: StabilityStatus = "stable" if first else "not tested"
         if not pairs:
@@ -255,19 +255,19 @@ class _Family:
             lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
-        return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
+        return Evidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
+    def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
         margin = None if claim.asserts_order else self.rules.margin
-        found: dict[str, list[str]] = {}
+        reversals: dict[str, list[str]] = {}
         for high, low in ((pair.row.high, pair.row.low) for pair in pairs):
             detail = self.known.contrast(board.name, high, low).detail
             for what, value in [(self.other, detail.get("other")), *sorted(detail.get("without", {}).items())]:
                 if isinstance(value, (int, float)) and (value <= 0 if margin is None else abs(value) >= margin):
-                    found.setdefault(what, []).append(f"{high} and {low}")
-        said = {}
-        for what, turned in sorted(found.items()):
+                    reversals.setdefault(what, []).append(f"{high} and {low}")
+        conditions = {}
+        for what, turned in sorted(reversals.items()):
             if margin is not None:
                 words = "the two score further apart"
             elif len(pairs) == 1:
@@ -279,8 +279,8 @@ class _Family:
                 verb = "is" if len(turned) == 1 else "are"
                 words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
             name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
-            said[what] = Condition(id=name, text=f"{by} {what} {words}.")
-        return said
+            conditions[what] = Condition(id=name, text=f"{by} {what} {words}.")
+        return conditions
 
 
 def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
@@ -289,9 +289,9 @@ def missing_findings(items: Sequence[Measurement], compared: Collection[str] = (
     rest = [item for item in items if item not in gone and item.labels["model"] in compared]
     for some, state in ((gone, "left-out"), (rest, "tolerated")):
         if some:
-            said = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
+            condition = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
             cap: Level | None = "qualified" if some is gone else None
-            yield Finding("missing_replies", state, cap, (said,), tuple(item.id for item in some))
+            yield Finding("missing_replies", state, cap, (condition,), tuple(item.id for item in some))
 
 
 def missing_replies(item: Measurement) -> str:
@@ -317,37 +317,37 @@ class _Facts:
         ``words`` say what the other formulas make of it, where it ``turned``.
         """
         early = self.rules.preregistered
-        said = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
-        said += [condition for finding in findings for condition in finding.conditions]
-        said += [] if early else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        conditions = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
+        conditions += [condition for finding in findings for condition in finding.conditions]
+        conditions += [] if early else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
         status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
         fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings, early)
-        kept, levels = () if fields.level == "no-claim" else said, dict.fromkeys(turned, "no-claim")
+        stated, levels = () if fields.level == "no-claim" else conditions, dict.fromkeys(turned, "no-claim")
         reasons = (reason,) if early else (reason, NOT_PREREGISTERED)
-        return fields.verdict(self.plan_hash, claim.statement, reasons, kept, levels)  # type: ignore[arg-type]
+        return fields.verdict(self.plan_hash, claim.statement, reasons, stated, levels)  # type: ignore[arg-type]
 
     def drawdowns(self, items: Sequence[Measurement], profile: str, gone: Sequence[Measurement]) -> list[Verdict]:
         """How many models stay within the limit of a profile under stress, then each model."""
         models = sorted({item.labels["model"] for item in items})
-        mine = {model: [item for item in items if item.labels["model"] == model] for model in models}
-        each = {model: self._gate(windows, model, profile) for model, windows in mine.items()}
+        by_model = {model: [item for item in items if item.labels["model"] == model] for model in models}
+        each = {model: self._gate(windows, model, profile) for model, windows in by_model.items()}
         windows = [item for item in items if item.value is not None]
         rest = [each[model] for model in dict.fromkeys(item.labels["model"] for item in windows)]
         if len(rest) < 2:
             return [*each.values()]
-        passing = sum(" stays within " in one.claim.statement for one in rest)
+        passing = sum(" stays within " in verdict.claim.statement for verdict in rest)
         limit = _percent(float(windows[0].detail["tolerance"]))
         findings = [*missing_findings(gone)]
         of = counted(len(rest), "model") + (" with a score" if findings else "")
         within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
         says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
-        subjects, rests = tuple(one.claim.subjects[0] for one in rest), [item.id for item in windows]
+        subjects, rests = tuple(verdict.claim.subjects[0] for verdict in rest), [item.id for item in windows]
         claim = _claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
-        if any(one.publication_level == "no-claim" for one in rest):
+        if any(verdict.publication_level == "no-claim" for verdict in rest):
             whole = self._verdict(claim, "Not every stress window was run for every model.", rests, "stable")
         else:
-            turned = sorted({one.claim.subjects[0] for one in rest if one.fragility})
+            turned = sorted({verdict.claim.subjects[0] for verdict in rest if verdict.fragility})
             reason = "Counted from what happened in each window; each is one history."
             whole = self._verdict(claim, reason, rests, None, turned, f"this differs for {listing(turned)}.", findings)
         return [whole, *each.values()]
@@ -372,8 +372,8 @@ class _Facts:
         claim = _claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
             return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
-        wanted, seen = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
-        missing = [str(name) for name in wanted if name not in seen] if isinstance(wanted, (list, tuple)) else []
+        planned, measured = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
+        missing = [str(name) for name in planned if name not in measured] if isinstance(planned, (list, tuple)) else []
         if missing:
             reason = f"The limit is about every stress window, and {listing(missing)} were not run."
             return self._verdict(claim, reason, ids, "stable")
@@ -411,9 +411,9 @@ class _Facts:
         """Whether the questions and the pipeline rank models alike."""
         low, high, ends, agreed = item.low, item.high, ends_words(item.low, item.high), self.rules.agreed
         agree = low is not None and low > agreed
-        said = "is not defined" if item.value is None else f"is {number(item.value)}"
+        rho = "is not defined" if item.value is None else f"is {number(item.value)}"
         order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
-        says = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {said}{ends}."
+        says = f"{order} {'agrees' if agree else 'differs'}: Spearman's rank correlation {rho}{ends}."
         claim = _claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
         if low is None or high is None:
             reason = f"The rank correlation has no interval: {item.state}."

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
@@ -26,6 +26,7 @@ from assaymark.text import clean, prose
 if TYPE_CHECKING:
     from assaymark.claims.season_claims import SeasonVerdict
 
+Why = TypeVar("Why")
 
 # --- Certificates -----------------------------------------------------------------------------------------------------
 
@@ -106,8 +107,8 @@ KEPT: Final[Mapping[str, Kept]] = {
 """What a certificate keeps of each measurement, by its name."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    section: tuple(name for name, one in KEPT.items() if one.section == section)
-    for section in dict.fromkeys(one.section for one in KEPT.values())
+    section: tuple(name for name, entry in KEPT.items() if entry.section == section)
+    for section in dict.fromkeys(entry.section for entry in KEPT.values())
 }
 """Which measurements each part of a certificate holds."""
 
@@ -123,29 +124,29 @@ _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.sh
 _Made = dict[tuple[str, bool], Mapping[str, JSON]]
 
 
-def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Iterator[Mapping[str, JSON]]:
+def certificates(verdicts: Iterable[Verdict], index: Index, study: Study) -> Iterator[Mapping[str, JSON]]:
     """The `certificate` of each verdict; what several of them hold is made once."""
-    made: _Made = {}
+    parts: _Made = {}
     for verdict in verdicts:
-        yield certificate(verdict, known, study, made)
+        yield certificate(verdict, index, study, parts)
 
 
-def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None = None) -> Mapping[str, JSON]:
+def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | None = None) -> Mapping[str, JSON]:
     """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone."""
-    made, claim, kind = {} if made is None else made, verdict.claim, kind_of(verdict.claim)
+    cache, claim, kind = {} if cache is None else cache, verdict.claim, kind_of(verdict.claim)
     rules = Rules.of(study, preregistered=verdict.preregistered)
-    ask_people(study, known, rules)
+    ask_people(study, index, rules)
     # What the verdict rests on, and what deciding it again, also under the other rules, has to look at
     rests, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
     if kind == "cell":
-        rests |= {item.id for name in always for item in known.named(name)}
+        rests |= {item.id for name in always for item in index.named(name)}
     else:
-        agents = known.agents if kind == "first" else claim.subjects
+        agents = index.agents if kind == "first" else claim.subjects
         on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
-        on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
+        on_dimension |= set() if index.tested(claim.dimension) else {"score.effect"}
         on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
         for item in (
-            one for name in (*on_dimension, *always, "panel.families", "terse.share") for one in known.named(name)
+            one for name in (*on_dimension, *always, "panel.families", "terse.share") for one in index.named(name)
         ):
             labels = item.labels
             looked_at = item.name not in on_dimension or labels["dimension"] == claim.dimension
@@ -154,41 +155,41 @@ def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None
             elif item.name == "length_matched.contrast":
                 looked_at = looked_at and about(claim, labels["high"], labels["low"])
             rests |= {item.id} if looked_at else set()
-    places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
-    there = sorted(rests & known.by_id.keys(), key=places.__getitem__)
-    kept = {name: (known.by_id[name], False) for name in there}
-    leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and known.tested(AGGREGATE)
+    places = index.once("places", lambda: {name: at for at, name in enumerate(index.by_id)})
+    there = sorted(rests & index.by_id.keys(), key=places.__getitem__)
+    entries = {name: (index.by_id[name], False) for name in there}
+    leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and index.tested(AGGREGATE)
     if kind in ("pair", "within") and on_all:
         # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
-        led = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
+        led = [row for row in rows_of(index)[AGGREGATE] if leader in (row.high, row.low)]
         for row in led if all(row.high == leader and row.testable for row in led) else ():
-            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
-            kept |= {item.id: (item, True) for item in drops if item is not None and item.id not in kept}
+            drops = (index.drop(AGGREGATE, family, leader, row.low) for family in index.families)
+            entries |= {item.id: (item, True) for item in drops if item is not None and item.id not in entries}
     # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
     scales = dict[str, JSON]()
-    tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
-    for scale, rows in (rows_of(known) if kind != "cell" and known.tested(claim.dimension) else {}).items():
+    tests = [] if kind in ("within", "cell") else sorted(rejecting(index, rules).intersection(OTHER_TESTS))
+    for scale, rows in (rows_of(index) if kind != "cell" and index.tested(claim.dimension) else {}).items():
         if rules.claims_scale(scale):
             needed = claim.dimension != AGGREGATE or scale == AGGREGATE
-            mine = claim if scale == claim.dimension else None
-            scales[scale] = _stated_rows(known, scale, rows, mine, tests, rules) if needed else None
-    others = [p for name, p in known.memo.get(PUT, {}).items() if name != claim.id]
+            about_claim = claim if scale == claim.dimension else None
+            scales[scale] = _stated_rows(index, scale, rows, about_claim, tests, rules) if needed else None
+    others = [p for name, p in index.memo.get(PUT, {}).items() if name != claim.id]
     sections: dict[str, list[JSON]] = {
         section: []
         for section in SECTIONS
-        if section != "people" or (claim.asserts_order and known.named("human.sample"))
+        if section != "people" or (claim.asserts_order and index.named("human.sample"))
     }
-    for item, apart in kept.values():
+    for item, apart in entries.values():
         # What is absent of an entry is undefined, or not needed to check the rest.
-        if (item.id, apart) not in made:
+        if (item.id, apart) not in cache:
             ends = {} if item.name in _NO_INTERVAL else {"low": item.low, "high": item.high, "level": item.level}
             state = {} if item.state == "ok" else {"state": item.state}
             numbers = {part: number for part, number in {"value": item.value, **ends}.items() if number is not None}
             parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
             detail = {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
-            made[item.id, apart] = {"id": item.id, "n": item.n, **state, **numbers, **detail}
+            cache[item.id, apart] = {"id": item.id, "n": item.n, **state, **numbers, **detail}
         if item.name in KEPT and KEPT[item.name].section in sections:
-            sections[KEPT[item.name].section].append(made[item.id, apart])
+            sections[KEPT[item.name].section].append(cache[item.id, apart])
     return {
         **_stated_in(verdict, FORMAT),
         "rules": {
@@ -199,9 +200,9 @@ def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None
         "study": {
             "level": study.inference.level,
             "judges": {judge.name: judge.family for judge in study.judges},
-            "families": list(known.families),
-            "agents": list(known.agents),
-            "dimensions": list(known.dimensions),
+            "families": list(index.families),
+            "agents": list(index.agents),
+            "dimensions": list(index.dimensions),
         },
         **sections,
         **({"people_p": others} if verdict.human_anchor != "not-tested" else {}),
@@ -225,61 +226,61 @@ def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
 
 
 def _stated_rows(
-    known: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
+    index: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
-    if claim is None and ("stated", scale) in known.memo:
-        found: Mapping[str, JSON] = known.memo["stated", scale]
-        return found
-    wanted = dict.fromkeys(("p", *tests))
+    if claim is None and ("stated", scale) in index.memo:
+        stated: Mapping[str, JSON] = index.memo["stated", scale]
+        return stated
+    keys = dict.fromkeys(("p", *tests))
 
     def short(p: float | None) -> float | None:
         return None if p is None else float(f"{p:.12g}")
 
-    def whole() -> dict[str, list[Any]]:
+    def all_columns() -> dict[str, list[Any]]:
         # What certificates say of every pair on one scale, with as many digits as comparisons look at
-        pairs = list(combinations(known.agents, 2))
+        pairs = list(combinations(index.agents, 2))
         numbers = ("floor", "length", "others", "equivalence")
         return {
             "pair": pairs,
-            "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
+            "order": [">" if row.high == high else "<" for (high, _), row in zip(pairs, rows, strict=True)],
             "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
             "untested": [not row.testable for row in rows],
             "interested": [not row.disinterested for row in rows],
             **{name: [short(getattr(row, name)) for row in rows] for name in numbers},
-            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in wanted},
+            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in keys},
         }
 
-    every = known.once(("columns", scale, *wanted), whole)
-    mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
+    every = index.once(("columns", scale, *keys), all_columns)
+    own_rows = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
 
     def others(name: str) -> list[Any]:
         column = every[name]
-        if len(mine) == 1:
-            return column[: mine[0]] + column[mine[0] + 1 :]
-        return [one for at, one in enumerate(column) if at not in mine] if mine else column
+        if len(own_rows) == 1:
+            return column[: own_rows[0]] + column[own_rows[0] + 1 :]
+        return [value for at, value in enumerate(column) if at not in own_rows] if own_rows else column
 
     near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
     names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
     columns = {name: column for name, column in zip(names, map(others, names), strict=True) if {*column} - {None}}
-    places = {name: [at for at, one in enumerate(others(name)) if one] for name in ("untested", "interested")}
+    places = {name: [at for at, value in enumerate(others(name)) if value] for name in ("untested", "interested")}
     margins = sorted({margin for name in every["near"] for margin in name}) if near else []
     beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
-    made = {
+    table = {
         "order": "".join(others("order")),
-        "p": {test: others(test) for test in wanted},
+        "p": {test: others(test) for test in keys},
         **columns,
         **({"near": beside} if margins else {}),
         **{name: at for name, at in places.items() if at},
     }
     if claim is None:  # the same for every claim that is not about this scale
-        known.memo["stated", scale] = made
-    return made
+        index.memo["stated", scale] = table
+    return table
 
 
-def about(claim: Claim, one: str, other: str) -> bool:
+def about(claim: Claim, high: str, other: str) -> bool:
     """Whether a claim about agents compares these two: all its pairs have its one or both of its two subjects."""
-    return set(claim.subjects) <= {one, other}
+    return set(claim.subjects) <= {high, other}
 
 
 # Certificates of a season
@@ -311,12 +312,12 @@ def season_certificates(
     it."""
     # Of some measurements it counts alone who has none.
     absent = (rule.OUTCOME, rule.EFFICIENCY)
-    kept = [item for item in measurements if item.name in _PARTS and (item.name not in absent or item.value is None)]
+    items = [item for item in measurements if item.name in _PARTS and (item.name not in absent or item.value is None)]
     rules = {name: getattr(gates, name) for name in SeasonGates.__dataclass_fields__}
-    rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
+    rules["hindsight"] = [_said_json(text) for text in gates.hindsight]
     for verdict in verdicts:
         claim, tables = verdict.verdict.claim, []
-        for item in kept:
+        for item in items:
             labels = item.labels
             # Deciding a claim looks at composites of its subjects, and at absent ones.
             if item.name == rule.COMPOSITE and item.value is not None and labels["agent"] not in claim.subjects:
@@ -331,15 +332,15 @@ def season_certificates(
                 **{name: value for name, value in numbers.items() if value is not None},
                 **({"detail": detail} if detail else {}),
             })  # fmt: skip
-        whole = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
-        yield {**_stated_in(verdict.verdict, SEASON), **whole}
+        common = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
+        yield {**_stated_in(verdict.verdict, SEASON), **common}
 
 
-def _said_json(one: Said) -> dict[str, JSON]:
+def _said_json(message: Said) -> dict[str, JSON]:
     def value(given: Any) -> JSON:
         return _said_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
 
-    return {"key": one.key, "values": {name: value(given) for name, given in one.values.items()}}
+    return {"key": message.key, "values": {name: value(given) for name, given in message.values.items()}}
 
 
 # --- The verdicts of a run as one file, and what they rest on ---------------------------------------------------------
@@ -359,8 +360,8 @@ class Panel:
     built_in: Mapping[str, bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceLine:
+@dataclass(frozen=True, slots=True)
+class Rank(Generic[Why]):
     """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
 
     agent: str
@@ -368,7 +369,7 @@ class PlaceLine:
     last: int | None
     shown: bool
     level: Level
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -403,7 +404,7 @@ class VerdictFile(Result):
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     judged_to: str = ""
-    places: tuple[PlaceLine, ...] = ()
+    places: tuple[Rank[str], ...] = ()
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
@@ -413,27 +414,27 @@ class VerdictFile(Result):
         yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
         made_by = "agents" if self.panel.judges else "models"
         for level in ("headline", "qualified"):
-            said = []
-            for one in (verdict for verdict in self.verdicts if verdict.publication_level == level):
+            sentences = []
+            for shown in (verdict for verdict in self.verdicts if verdict.publication_level == level):
                 # What has to be said with a claim: whether judges or agents are built in, and its condition.
-                kind = one.claim.id.partition("[")[0]
+                kind = shown.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
-                built_in = stand_ins(english(), judges, agents, one.claim.subjects, made_by)
-                said.append(SaidPart(level, one.said, f"{built_in} {prose(one.condition or '')}".strip()))
-            yield from said[:_SAID_FIRST]
-            if more := tuple(said[_SAID_FIRST:]):
+                built_in = stand_ins(english(), judges, agents, shown.claim.subjects, made_by)
+                sentences.append(SaidPart(level, shown.said, f"{built_in} {prose(shown.condition or '')}".strip()))
+            yield from sentences[:_SAID_FIRST]
+            if more := tuple(sentences[_SAID_FIRST:]):
                 yield Folded(f"{len(more)} more {level}", more)
-        kept = (one for one in self.verdicts if one.publication_level == "no-claim")
+        suppressed = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
-        if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
+        if withheld := Rows(sorted(suppressed, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
             yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
 def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many verdicts of each level."""
-    found = Counter(verdict.publication_level for verdict in verdicts)
-    return {level: found.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+    counts = Counter(verdict.publication_level for verdict in verdicts)
+    return {level: counts.get(level, 0) for level in ("headline", "qualified", "no-claim")}
 
 
 def verdict_file(
@@ -441,7 +442,7 @@ def verdict_file(
     preregistered: bool = True, amendments: Sequence[Mapping[str, JSON]] = (),
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json``."""
-    built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
+    built_in = {judge.name: judge.model.startswith("reference/") for judge in study.judges}
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
     return decided_file(
@@ -460,7 +461,7 @@ def decided_file(
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are its other
     fields."""
-    built_in = {one.name for one in made_by if one.model.startswith("reference/")}
+    built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
@@ -472,7 +473,7 @@ def decided_file(
         tally=tally_of(verdicts),
         **asdict(summary_of(verdicts, agents, unranked)),
         verdicts=tuple(verdicts),
-        agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
+        agents={name: name in built_in for name in sorted({*agents, *(agent.name for agent in made_by)})},
         amendments=tuple(amendments),
         # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
         # beside people is.

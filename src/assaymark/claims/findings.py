@@ -73,12 +73,12 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
 # What else may explain an order: judges' own families, length, an overall impression, these judges and no others.
 
 
-def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
     """Whether the order rests on judges that share a family with one of the agents."""
-    if unknown := known.panel.get("unknown"):
-        said = _condition("families-unknown", f"Families of {unknown} are not given.")
-        return Finding("own_family", "unknown", "qualified", said)
-    items = contrasts_of("recusal", claim.dimension, evidence.pairs, known)
+    if unknown := index.panel.get("unknown"):
+        condition = _condition("families-unknown", f"Families of {unknown} are not given.")
+        return Finding("own_family", "unknown", "qualified", condition)
+    items = contrasts_of("recusal", claim.dimension, evidence.pairs, index)
     ids = tuple(item.id for item in items)
     if any(item.value is None for item in items):
         text = "Every judge shares its family with one of the two; no one without an interest has judged this pair."
@@ -89,21 +89,21 @@ def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) 
     if "plain" not in evidence.published or "gated" in evidence.published or not claim.asserts_order:
         return Finding("own_family", "clear", None, (), ids)
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
-    level = orders_of(known, rules).level(claim.dimension)
-    state, why = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
+    level = orders_of(index, rules).level(claim.dimension)
+    state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
     if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
         # Where no judge has an interest in these pairs, the steps of the correction count on pairs where one has.
-        why = "The order rests on judges from the agents' own makers: without them" if items else (
+        reason = "The order rests on judges from the agents' own makers: without them" if items else (
             "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
         )  # fmt: skip
-        state, why = "rests-on-own-family", f"{why} {p_words(worst)} ({threshold(level)})."
-    return Finding("own_family", state, "no-claim", (), ids, (why,), {"p": worst, "needed": level})
+        state, reason = "rests-on-own-family", f"{reason} {p_words(worst)} ({threshold(level)})."
+    return Finding("own_family", state, "no-claim", (), ids, (reason,), {"p": worst, "needed": level})
 
 
-def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
     """Whether the length of the texts may explain a difference: caps an order at qualified, never lower."""
-    items = contrasts_of("length", claim.dimension, evidence.pairs, known)
-    if not items and known.panel.get("in_parts"):
+    items = contrasts_of("length", claim.dimension, evidence.pairs, index)
+    if not items and index.panel.get("in_parts"):
         text = "Whether length explains the difference was not tested: the table was read in parts."
         return Finding("length", "not-tested", "qualified", _condition("length", text))
     if not items:
@@ -124,13 +124,13 @@ def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> F
         return Finding("length", "may-be-length", "qualified", (*_condition("length", text), *beside), ids)
     if "headline" in evidence.published:
         return clear
-    found = [(str(item.detail.get("word", "may be length")).replace(" ", "-"), item) for item in items]
+    words = [(str(item.detail.get("word", "may be length")).replace(" ", "-"), item) for item in items]
     # A family of tests may fail where each of its contrasts would pass alone.
-    raised = [("may-be-length" if word == "clear" else word, item) for word, item in found
+    raised = [("may-be-length" if word == "clear" else word, item) for word, item in words
               if length_floor(item) > 0 and item.value is not None]  # fmt: skip
     order = get_args(LengthState)
     if "gated" not in evidence.published:
-        state = max((word for word, _ in found), key=order.index)
+        state = max((word for word, _ in words), key=order.index)
         if state == "clear" or "plain" not in evidence.published:
             return Finding("length", state, None if state == "clear" else "qualified", (), ids)
     elif not raised and (rules.any_judges or not all(pair.row.disinterested for pair in evidence.pairs)):
@@ -138,13 +138,13 @@ def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> F
     elif not raised:
         # The two write equally much, but the order needs the others' p-values as they are before length is held equal.
         p_all = p_words(max(pair.headline for pair in evidence.pairs))
-        needed = threshold(orders_of(known, rules).level(claim.dimension))
+        needed = threshold(orders_of(index, rules).level(claim.dimension))
         text = f"with all agents at equal length the order is not resolved ({p_all} adjusted; {needed})."
-        said = _condition("length", f"It may be length: {text}")
-        return Finding("length", "may-be-length", "qualified", (*said, *beside), ids)
-    word, item = max(raised or found, key=lambda one: (order.index(one[0]), one[1].detail.get("p", 0.0)))
-    said = (*_condition("length", _length_words(word, item)), *beside)
-    return Finding("length", word, "qualified", said, ids, (), {"item": item})
+        conditions = _condition("length", f"It may be length: {text}")
+        return Finding("length", "may-be-length", "qualified", (*conditions, *beside), ids)
+    word, item = max(raised or words, key=lambda pair: (order.index(pair[0]), pair[1].detail.get("p", 0.0)))
+    conditions = (*_condition("length", _length_words(word, item)), *beside)
+    return Finding("length", word, "qualified", conditions, ids, (), {"item": item})
 
 
 def _length_words(word: str, item: Measurement) -> str:
@@ -158,24 +158,24 @@ def _length_words(word: str, item: Measurement) -> str:
     longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
     writes = f"{longer} writes {times:.1f} times as much as {other}"
     writes = writes if "log2" in covariates else "texts differ in style"
-    explained, why = slope * gap, f"{number(slope)} points a doubling"
+    explained, cause = slope * gap, f"{number(slope)} points a doubling"
     if "slopes" in detail:
         explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
-        why = f"differences in {what}"
+        cause = f"differences in {what}"
     if explained < _SHOWN:
         p = p_words(float(detail["p"]))
         return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
-    return f"{lead}: {writes}, and {why} would explain {number(explained)} of {number(raw)}."
+    return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 
-def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
     """Whether judges tell a dimension from their overall impression, and whether the difference is more than that."""
-    if claim.dimension == AGGREGATE or len(known.dimensions) < 2:
+    if claim.dimension == AGGREGATE or len(index.dimensions) < 2:
         return Finding("distinct", "not-applicable")
-    item = known.get("dimension.distinct", dimension=claim.dimension)
+    item = index.get("dimension.distinct", dimension=claim.dimension)
     ids = () if item is None else (item.id,)
     if item is None or item.state.startswith("not measurable"):
-        if not known.panel.get("in_parts"):
+        if not index.panel.get("in_parts"):
             return Finding("distinct", "not-tested", None, (), ids)
         text = "Whether judges tell the dimensions apart was not tested: the table was read in parts."
         return Finding("distinct", "not-tested", "qualified", _condition("not-told-apart", text), ids)
@@ -186,20 +186,20 @@ def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) ->
             ends = "" if item.low is None or item.high is None else f" [{number(item.low)}, {number(item.high)}]"
             text = f"Judges do not tell {where} from the overall impression (phi {number(item.value)}{ends})."
         return Finding("distinct", "not-told-apart", "qualified", _condition("not-told-apart", text), ids)
-    gaps = [known.contrast(claim.dimension, pair.row.high, pair.row.low) for pair in evidence.pairs]
+    gaps = [index.contrast(claim.dimension, pair.row.high, pair.row.low) for pair in evidence.pairs]
     sided = [pair for pair in gaps if pair.value is not None and "others" in pair.detail]
     if any((pair.value or 0.0) < float(pair.detail["others"]) - TOLERANCE for pair in sided):
         text = "The difference is smaller than on the other dimensions: it may be spill-over."
-        said = _condition("smaller", text) if evidence.published else ()
-        return Finding("distinct", "smaller", "qualified", said, ids)
+        conditions = _condition("smaller", text) if evidence.published else ()
+        return Finding("distinct", "smaller", "qualified", conditions, ids)
     specific = sided and all(float(pair.detail["p_specific"]) <= rules.alpha for pair in sided)
     more = _condition("specific", f"In particular on {where}.") if specific else ()
     return Finding("distinct", "passed", None, more, ids)
 
 
-def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+def other_judges_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
     """Whether judges like these would see the same order."""
-    items = contrasts_of("judges", claim.dimension, evidence.pairs, known)
+    items = contrasts_of("judges", claim.dimension, evidence.pairs, index)
     ids = tuple(item.id for item in items)
     tested = [item for item in items if item.value is not None]
     state: OtherJudgesState = "not-tested"
@@ -208,48 +208,48 @@ def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules
         state = "yes" if yes else "no"
     if not rules.any_judges or "headline" in evidence.published or "gated" not in evidence.published:
         return Finding("other_judges", state, None, (), ids)
-    said = _condition("other-judges", "It is not shown to hold for other judges.")
-    return Finding("other_judges", state, "qualified", said, ids)
+    condition = _condition("other-judges", "It is not shown to hold for other judges.")
+    return Finding("other_judges", state, "qualified", condition, ids)
 
 
-def missing_of(known: Index, rules: Rules) -> Finding:
+def missing_of(index: Index, rules: Rules) -> Finding:
     """Replies that are missing: orders of the judges that are left, where one was left out, are qualified."""
-    items = [item for item in known.named("missing.share") if "judge" in item.labels and item.value]
+    items = [item for item in index.named("missing.share") if "judge" in item.labels and item.value]
     if not items:
         return Finding("missing_replies", "none")
     text, ids = " ".join(missing_words(items, rules.alpha)), tuple(item.id for item in items)
-    said = _condition("missing-replies", text)
+    condition = _condition("missing-replies", text)
     if any(item.detail.get("left_out") for item in items):
-        return Finding("missing_replies", "left-out", "qualified", said, ids)
-    return Finding("missing_replies", "tolerated", None, said, ids, (text,))
+        return Finding("missing_replies", "left-out", "qualified", condition, ids)
+    return Finding("missing_replies", "tolerated", None, condition, ids, (text,))
 
 
 def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
     """Who was left out, what the others lack of the records they were asked about, and of whom more than of others."""
-    found, several = [], sum(not item.detail.get("left_out") for item in items) > 2
+    lines, several = [], sum(not item.detail.get("left_out") for item in items) > 2
     lacks = list[str]()
     for item in items:
         judge, lacking = item.labels["judge"], item.detail.get("lacking", {})
         if item.detail.get("left_out"):
-            found.append(f"Judge {judge} was left out: {item.detail['left_out']}.")
+            lines.append(f"Judge {judge} was left out: {item.detail['left_out']}.")
             continue
         n, of = sum(int(no) for no, _ in lacking.values()), item.detail.get("records")
         share = percent(item.value or 0.0, 1).replace(NBSP, " ")
         lacks.append(f"{judge} {n} of {of}")
         if not several:
-            found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
+            lines.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
         more = item.detail.get("p_more", {})
         for agent, (no, asked) in lacking.items():
             if (p := float(more.get(agent, 1.0))) <= alpha:
                 rest = f"({n - no} of {of - asked}; {p_words(p)}): what is missing may not be any text."
-                who = f"Judge {judge}" if several else "It"
-                found.append(f"{who} left out {agent} ({no} of {asked}) more often than the others {rest}")
-    return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *found] if several else found
+                subject = f"Judge {judge}" if several else "It"
+                lines.append(f"{subject} left out {agent} ({no} of {asked}) more often than the others {rest}")
+    return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *lines] if several else lines
 
 
-def flagged_of(evidence: Evidence, known: Index) -> Finding:
+def flagged_of(evidence: Evidence, index: Index) -> Finding:
     """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
-    named = known.named("agent.flagged_texts")
+    named = index.named("agent.flagged_texts")
     items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
     if not items:
         return Finding("flagged_texts", "none")
@@ -259,29 +259,29 @@ def flagged_of(evidence: Evidence, known: Index) -> Finding:
     return Finding("flagged_texts", "flagged", None, _condition("flagged-texts", text), ids)
 
 
-def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]:
+def clusters_of(claim: Claim, evidence: Evidence, index: Index) -> list[Finding]:
     """Few clusters, and clusters that follow each other in time."""
-    found: list[Finding] = []
-    details = [(pair, known.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
+    findings: list[Finding] = []
+    details = [(pair, index.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
     counts = [int(detail.get("clusters", FEW_CLUSTERS + 1)) for pair, detail in details if pair.row.testable]
     if not counts:
-        return found
-    item = known.get("order.autocorrelation", dimension=claim.dimension)
+        return findings
+    item = index.get("order.autocorrelation", dimension=claim.dimension)
     serial = item is not None and item.detail.get("order") == "consecutive"
     few = min(counts)
     if few <= FEW_CLUSTERS:
-        said = _condition("few-clusters", f"Few clusters ({few}): this rests on normal errors.")
-        found.append(Finding("clusters", "few", None, said, values={"n": few}))
+        note = _condition("few-clusters", f"Few clusters ({few}): this rests on normal errors.")
+        findings.append(Finding("clusters", "few", None, note, values={"n": few}))
     if serial and few < FEW_CONSECUTIVE:
         worth = min(float(detail.get("effective") or detail.get("clusters", 0.0)) for _, detail in details)
-        said = _condition("consecutive", f"{few} clusters that follow each other count as about {worth:.0f}.")
-        found.append(Finding("clusters", "consecutive", "qualified", said, values={"n": few, "worth": worth}))
+        note = _condition("consecutive", f"{few} clusters that follow each other count as about {worth:.0f}.")
+        findings.append(Finding("clusters", "consecutive", "qualified", note, values={"n": few, "worth": worth}))
     elif not serial and item is not None and item.detail.get("flagged") and claim.asserts_order:
         value = item.value or 0.0
         text = "Clusters are counted as independent, but neighbours resemble each other"
-        said = _condition("autocorrelated", f"{text} (autocorrelation {number(value)}).")
-        found.append(Finding("clusters", "autocorrelated", "qualified", said, (item.id,), values={"value": value}))
-    return found
+        note = _condition("autocorrelated", f"{text} (autocorrelation {number(value)}).")
+        findings.append(Finding("clusters", "autocorrelated", "qualified", note, (item.id,), values={"value": value}))
+    return findings
 
 
 # What agreement and control cells permit
@@ -290,7 +290,7 @@ _CONTAMINATING: Final = ("cell_a", "red_team")
 _REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
 _WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
 _Bearing = tuple[AdversarialStatus, str, str | None, tuple[str, ...]]
-"""What bears on a claim: the status it leaves, why, the condition if a reader needs one, and its measurements."""
+"""What bears on a claim: the status it leaves, why, the note if a reader needs one, and its measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +303,10 @@ class Adversarial:
     measurements: tuple[str, ...] = ()
 
 
-def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
+def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
     """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
-    states = cell_states(known)
-    found: list[_Bearing] = []
+    states = cell_states(index)
+    bearings: list[_Bearing] = []
     for state in states.values():
         # Wrong rationales (cell A, red-team cells) have to score low.
         called, outcome, numbers, wrong = (
@@ -327,68 +327,68 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
         if wrong and outcome == "passed":
             reason = f"{texts} score below the honest bottom quartile: {numbers}."
         elif wrong and outcome == "failed":
-            told, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
+            text, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
             if narrowed is None or claim.dimension in narrowed:
-                status, reason = "contaminated", f"{told}, so the score is contaminated: {numbers}."
+                status, reason = "contaminated", f"{text}, so the score is contaminated: {numbers}."
             else:
                 only = listing([measure_words(name) for name in narrowed]) or "no score"
-                reason, condition = f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
+                reason, condition = f"{text}: {numbers}; the plan lets this touch {only} only.", f"{text}."
         elif wrong or outcome in ("inconclusive", "not tested"):
-            told = f"What the panel makes of {called} stays open"
-            told = f"Whether {called} score low enough stays open" if wrong else told
-            reason = f"{told}: {numbers}."
+            text = f"What the panel makes of {called} stays open"
+            text = f"Whether {called} score low enough stays open" if wrong else text
+            reason = f"{text}: {numbers}."
             if state.cell in _REQUIRED:
-                status, condition = "not tested", f"{told}."
+                status, condition = "not tested", f"{text}."
         elif moved is not None:
             status, reason, condition = "construct-sensitive", f"{moved[0]}: {numbers}{moved[1]}.", f"{moved[0]}."
         else:
             reason = f"{texts}: {numbers}, {outcome}."
         if state.halo is not None and state.halo.detail.get("triggered"):
             reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
-        found.append((status, reason, condition, state.measurements))
+        bearings.append((status, reason, condition, state.measurements))
     unrun = [f"No {texts} rationales were graded." for cell, texts in _REQUIRED.items() if cell not in states]
-    found += [("not tested", told, told, ()) for told in (unrun if states else [NO_CONTROLS])]
-    found += _terse(claim, known, rules)
-    found.sort(key=lambda one: _WORST_FIRST.index(one[0]))
+    bearings += [("not tested", text, text, ()) for text in (unrun if states else [NO_CONTROLS])]
+    bearings += _terse(claim, index, rules)
+    bearings.sort(key=lambda bearing: _WORST_FIRST.index(bearing[0]))
     return Adversarial(
-        found[0][0],
-        tuple(reason for _, reason, _, _ in found),
-        tuple(condition for _, _, condition, _ in found if condition is not None),
-        tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
+        bearings[0][0],
+        tuple(reason for _, reason, _, _ in bearings),
+        tuple(condition for _, _, condition, _ in bearings if condition is not None),
+        tuple(dict.fromkeys(name for _, _, _, ids in bearings for name in ids)),
     )
 
 
-def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
+def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
     """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
     dimension, agent = claim.dimension, claim.subjects[0]
     pairs: list[tuple[str, ...]] = [claim.subjects] if len(claim.subjects) == 2 and claim.asserts_order else []
-    for other in known.agents if len(claim.subjects) == 1 else ():
-        measured = other != agent and known.tested(dimension)
-        if other != agent and (not measured or known.contrast(dimension, agent, other).value is not None):
+    for other in index.agents if len(claim.subjects) == 1 else ():
+        measured = other != agent and index.tested(dimension)
+        if other != agent and (not measured or index.contrast(dimension, agent, other).value is not None):
             pairs.append((agent, other))
-    found: list[_Bearing] = []
+    bearings: list[_Bearing] = []
     for agent in sorted({name for pair in pairs for name in pair}):
-        share = known.get("terse.share", agent=agent)
+        share = index.get("terse.share", agent=agent)
         if share is None or share.value is None or share.value <= rules.cells.terse_share + TOLERANCE:
             continue
         ids, lost = [share.id], set()
         for high, low in (pair for pair in pairs if agent in pair):
-            rerun = known.directed("length_matched.contrast", dimension, high, low)
+            rerun = index.directed("length_matched.contrast", dimension, high, low)
             p = None if rerun is None else rerun[0].detail.get("p_holm")
             ids += [] if rerun is None else [rerun[0].id]
             if p is None or rerun is None or (rerun[1] or 0.0) <= 0 or float(p) > rules.alpha:
                 lost.add(low if high == agent else high)
         fewer = f"have fewer than {rules.cells.terse_tokens} words"
-        told = f"{100 * share.value:.1f} % of the rationales of {agent} {fewer}"
+        text = f"{100 * share.value:.1f} % of the rationales of {agent} {fewer}"
         if not lost:
-            kept = "the comparison keeps its sign and significance at equal length"
-            found.append(("passed", f"{told}, and {kept}.", None, tuple(ids)))
+            unchanged = "the comparison keeps its sign and significance at equal length"
+            bearings.append(("passed", f"{text}, and {unchanged}.", None, tuple(ids)))
             continue
-        why = "no rerun at equal length bears the comparison"
-        why = why if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
-        reason = f"{told}, and {why} with {listing(sorted(lost))}."
-        found.append(("construct-sensitive", reason, f"{told}.", tuple(ids)))
-    return found
+        cause = "no rerun at equal length bears the comparison"
+        cause = cause if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
+        reason = f"{text}, and {cause} with {listing(sorted(lost))}."
+        bearings.append(("construct-sensitive", reason, f"{text}.", tuple(ids)))
+    return bearings
 
 
 # The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
@@ -442,45 +442,45 @@ class Fields:
     def caps(self) -> tuple[Cap, ...]:
         """Every field that limits the level, lowest first, and whether people's grades lift it."""
         agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
-        found: list[tuple[str, Level]] = []
+        levels: list[tuple[str, Level]] = []
         if agreement in ("halt", "methodology"):
-            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
+            levels.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
         if evidence != "stable":
             stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
             stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
-            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
+            levels.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
         if not self.evidence.tested:
-            found.append(("stability", "qualified"))
+            levels.append(("stability", "qualified"))
         if adversarial not in ("passed", "not judged"):
-            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
-        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
-        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
-        found += [] if self.preregistered else [("preregistration", "qualified")]
-        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
+            levels.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
+        levels += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
+        levels += [("datasheets", self.instruments.most)] if self.instruments.failing else []
+        levels += [] if self.preregistered else [("preregistration", "qualified")]
+        levels.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
         free = {finding.field for finding in self.findings if finding.lifted} if self.lifts else set()
         free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
-        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
+        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in levels)
 
     @cached_property
     def level(self) -> Level:
         """The lowest of what the three statuses permit and every cap."""
         caps, stated = self.caps, (self.agreement.status, self.evidence.status)
         # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
-        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
-        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
+        levels: list[Level] = [cap.level for cap in caps if not cap.lifted]
+        levels += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
         if self.agreement.status != "not judged":
             free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
             construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
             order = self.claim.asserts_order
-            found.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
-        return weakest(found)
+            levels.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
+        return weakest(levels)
 
     def verdict(
         self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
         fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
     ) -> Verdict:  # fmt: skip
         """The verdict in these words, the ``statement`` with its scope."""
-        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
+        level, caps, evidence, stated = self.level, self.caps, self.evidence, tuple(conditions)
         states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
         anchor = self.state("human_anchor")
         looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
@@ -498,10 +498,10 @@ class Fields:
             binding=tuple(dict.fromkeys(binding)),
             measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
             plan_hash=plan_hash,
-            condition=" ".join(condition.text for condition in said) or None,
+            condition=" ".join(condition.text for condition in stated) or None,
             fragility=fragility,
             amended=amended,
-            conditions=said,
+            conditions=stated,
             caps=caps,
             pair_state=evidence.state,
             preregistered=self.preregistered,
@@ -548,10 +548,10 @@ class Fields:
 # What people's grades say of an order
 
 
-def put_to_people(each: Iterable[Fields], known: Index) -> None:
+def put_to_people(each: Iterable[Fields], index: Index) -> None:
     """Note the family of claims that people's grades are asked about: Holm runs over all of them."""
-    tested = {one.claim.id: _people(one, known)[1] for one in each if is_put(one)}
-    known.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
+    tested = {fields.claim.id: _people(fields, index)[1] for fields in each if is_put(fields)}
+    index.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
 
 
 def is_put(fields: Fields) -> bool:
@@ -562,39 +562,39 @@ def is_put(fields: Fields) -> bool:
     return fields.level != "no-claim" or replace(fields, findings=rest).level != "no-claim"
 
 
-def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
+def with_people(fields: Fields, index: Index, rules: Rules) -> Fields:
     """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
-    if (found := _people_finding(fields, known, rules)) is None:
+    if (finding := _people_finding(fields, index, rules)) is None:
         return fields
-    at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
-    return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
+    at = next((k for k, finding in enumerate(fields.findings) if finding.field == "other_judges"), len(fields.findings))
+    return replace(fields, findings=(*fields.findings[:at], finding, *fields.findings[at:]))
 
 
-def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | None]:
+def _people(fields: Fields, index: Index) -> tuple[list[Measurement], float | None]:
     """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
-        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
+        item = index.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
         if item is not None and row.high == claim.subjects[0]:
             items.append(item)
     whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
     return items, max(float(item.detail["p"]) for item in items) if whole else None
 
 
-def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | None:
-    sample = known.get("human.sample", dimension=fields.claim.dimension)
+def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | None:
+    sample = index.get("human.sample", dimension=fields.claim.dimension)
     if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
         return None
     if not is_put(fields):
         return Finding("human_anchor", "not-tested", None, (), (sample.id,))
-    there, p = _people(fields, known)
+    there, p = _people(fields, index)
     ids = (sample.id, *(item.id for item in there))
     if p is None:
         tested = [item for item in there if item.value is None]
-        why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
-        said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
-        return Finding("human_anchor", "not-tested", None, (), ids, (said,), {"drawn": sample})
-    family = {**known.memo.get(PUT, {}), fields.claim.id: p}
+        reason = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
+        sentence = f"People's grades do not test it: {reason.removeprefix('not tested: ')}."
+        return Finding("human_anchor", "not-tested", None, (), ids, (sentence,), {"drawn": sample})
+    family = {**index.memo.get(PUT, {}), fields.claim.id: p}
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
     states: list[AnchorState] = []
     for item in there:
@@ -602,32 +602,32 @@ def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | Non
         judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
         states.append("undecided")
         if judged is not None and float(judged) > 0:
-            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
-            states[-1] = "not-tested" if found == "not tested" else found
+            outcome = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
+            states[-1] = "not-tested" if outcome == "not tested" else outcome
     state, graders = min(states, key=_ANCHORS.index), len(sample.detail["graders"])
-    who = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
+    people = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
     n = min(item.n for item in there)
     cycles, known_by = f"{n} labelled cycles", {"n": graders, "labelled": n}
     if state == "contradicts":
-        said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
-        return Finding("human_anchor", state, "no-claim", (), ids, (said,), known_by)
+        sentence = f"People's grades contradict it: {people} see less than half of the difference that the judges see."
+        return Finding("human_anchor", state, "no-claim", (), ids, (sentence,), known_by)
     if state == "undecided":
         needed = [item.detail.get("needed") for item in there]
-        most = max((int(one) for one in needed if one is not None), default=0)
+        most = max((int(count) for count in needed if count is not None), default=0)
         more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
         more = "; more clusters are needed" if None in needed else more
         condition = Condition(id="people", text=f"People's grades on {cycles} leave it undecided{more}.")
         more = "clusters" if None in needed else "about" if most > n else "suffices"
         values = {**known_by, "more": more, "needed": most}
         return Finding("human_anchor", state, None, (condition,), ids, (), values)
-    agreed = known.get("human.agreement", dimension=fields.claim.dimension)
+    agreed = index.get("human.agreement", dimension=fields.claim.dimension)
     status = None if agreed is None else rules.status(agreed.value)
     lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
     if len(there) == 1:
         gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
     # The same order in people's places as other judges would have it in those of judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
+    text = f"It is ordered as {'human graders' if anyone else people} would order it{gap} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:

@@ -53,8 +53,8 @@ class Index:
         """What ``make`` gives, made the first time that it is asked for."""
         if key not in self.memo:
             self.memo[key] = make()
-        found: T = self.memo[key]
-        return found
+        cached: T = self.memo[key]
+        return cached
 
     def named(self, name: str) -> tuple[Measurement, ...]:
         """Every measurement of this name."""
@@ -64,29 +64,29 @@ class Index:
         """The measurement ``name`` with exactly these labels, if it was made."""
         return self.by_id.get(measurement_id(name, labels))
 
-    def contrast(self, dimension: str, one: str, other: str) -> Measurement:
+    def contrast(self, dimension: str, first: str, other: str) -> Measurement:
         """The contrast of two agents on a dimension, whichever of them is higher."""
-        found = self.contrasts.get((dimension, frozenset((one, other))))
-        if found is None:
-            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured")
-        return found
+        item = self.contrasts.get((dimension, frozenset((first, other))))
+        if item is None:
+            raise NotMeasurableError(f"no contrast of {first} and {other} on {dimension} was measured")
+        return item
 
-    def drop(self, dimension: str, family: str, one: str, other: str) -> Measurement | None:
+    def drop(self, dimension: str, family: str, first: str, other: str) -> Measurement | None:
         """The contrast of two agents without a judge family."""
-        return self.drops.get((dimension, family, frozenset((one, other))))
+        return self.drops.get((dimension, family, frozenset((first, other))))
 
     def tested(self, dimension: str) -> bool:
         """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
         return len(self.agents) < 2 or dimension in self.compared
 
-    def directed(self, name: str, dimension: str, one: str, other: str) -> Signed | None:
+    def directed(self, name: str, dimension: str, first: str, other: str) -> Signed | None:
         """The measurement ``name`` of a pair, turned so that above 0 means that ``one`` is higher."""
-        if (found := self.by_pair.get((name, dimension, one, other))) is not None:
-            return found, found.value, found.low, found.high
-        if (found := self.by_pair.get((name, dimension, other, one))) is None:
+        if (contrast := self.by_pair.get((name, dimension, first, other))) is not None:
+            return contrast, contrast.value, contrast.low, contrast.high
+        if (contrast := self.by_pair.get((name, dimension, other, first))) is None:
             return None
-        value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
-        return found, value, low, high
+        value, low, high = (None if end is None else -end for end in (contrast.value, contrast.high, contrast.low))
+        return contrast, value, low, high
 
     @property
     def panel(self) -> Mapping[str, Any]:
@@ -207,11 +207,11 @@ class Rules:
     @classmethod
     def of(cls, study: Study, *, preregistered: bool = True) -> Rules:
         """The rules that a study locked."""
-        wanted, plan = study.claims.dimensions, study.inference
+        dimensions, plan = study.claims.dimensions, study.inference
         return cls(
             study.gates.publish, study.gates.halt, plan.alpha, share=plan.aggregate_share,
             margin=plan.margin * study.points, span=study.points, any_judges=study.claims.judges == "any",
-            scales=None if wanted is None else frozenset(wanted), cells=study.cells, cell_alpha=plan.alpha,
+            scales=None if dimensions is None else frozenset(dimensions), cells=study.cells, cell_alpha=plan.alpha,
             on_failure=None if study.datasheets is None else study.datasheets.on_failure, preregistered=preregistered,
         )  # fmt: skip
 
@@ -233,13 +233,13 @@ class SeasonGates:
     test: Test = "p"
 
 
-def rejecting(known: Index, rules: Rules) -> frozenset[str]:
+def rejecting(index: Index, rules: Rules) -> frozenset[str]:
     """The tests that could reject something in this design: a sign flip cannot with few clusters."""
-    if known.tests is not None:
-        return known.tests
-    measured, contrasts = known.once("tests", known.measured_tests), known.contrasts.values()
-    most = known.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
-    pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
+    if index.tests is not None:
+        return index.tests
+    measured, contrasts = index.once("tests", index.measured_tests), index.contrasts.values()
+    most = index.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
+    pairs = max(1, len(index.agents) * (len(index.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
 
@@ -250,26 +250,26 @@ def coefficient_words(item: Measurement) -> str:
 
 def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
     """The other rules about agreement, which is measured by ``word``; scores that are not rounded have no rounding."""
-    found = {
+    variants = {
         f"{word} cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
         f"lower bound of {f'the {word}' if word == AGREEMENT['icc'] else word}": replace(rules, kappa="lower"),
     }
     if word == AGREEMENT["kappa"]:
-        found["half-even rounding"] = replace(rules, kappa="half-even")
+        variants["half-even rounding"] = replace(rules, kappa="half-even")
     if other_ddof:
-        found["the other ddof"] = replace(rules, kappa="other-ddof")
-    return found
+        variants["the other ddof"] = replace(rules, kappa="other-ddof")
+    return variants
 
 
 def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
     """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed."""
-    there = (one for one in _OTHER_TESTS if one[1] in measured)
-    found = [(name, replace(rules, test=test, source=source)) for name, test, source in there]
+    there = (row for row in _OTHER_TESTS if row[1] in measured)
+    variants = [(name, replace(rules, test=test, source=source)) for name, test, source in there]
     shares = (0.5, 1.0) if dimensions else ()
     return {
-        **{name: other for name, other in found if not other.source},
+        **{name: other for name, other in variants if not other.source},
         **{f"aggregate's share of alpha {share:g}": replace(rules, share=share) for share in shares},
-        **{name: other for name, other in found if other.source},
+        **{name: other for name, other in variants if other.source},
     }
 
 
@@ -371,13 +371,13 @@ class Agreement:
     word: str = AGREEMENT["kappa"]
 
 
-def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
+def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement:
     """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
     undefined = float("-inf")
 
-    def held(item: Measurement) -> float:
+    def lowest(item: Measurement) -> float:
         # The number that is held against the cut-offs; an undefined kappa is below all of them.
-        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+        other = index.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
         if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
             return undefined
         if rules.kappa == "lower":
@@ -387,10 +387,10 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
         return item.value if other is None or other.value is None else other.value
 
     def governing() -> Agreement:
-        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
+        gated, about = index.agreements.get(dimension, ()), measure_words(dimension)
         if not gated:
             return Agreement("halt", None, f"Agreement on {about} was not measured.")
-        values = {item.id: held(item) for item in gated}
+        values = {item.id: lowest(item) for item in gated}
         item = min(gated, key=lambda item: (values[item.id], item.id))
         value = None if values[item.id] == undefined else values[item.id]
         status = rules.status(value)
@@ -410,7 +410,7 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
             reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
         return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
 
-    return known.once(("agreement", dimension, rules), governing)
+    return index.once(("agreement", dimension, rules), governing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,9 +423,9 @@ class Instruments:
     measurements: tuple[str, ...] = ()
 
 
-def instruments_of(known: Index, on_failure: OnFailure | None) -> Instruments:
+def instruments_of(index: Index, on_failure: OnFailure | None) -> Instruments:
     """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
-    gates = sorted(known.named("datasheet.gate"), key=lambda gate: gate.id)
+    gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:
         return Instruments()
     failing = {
@@ -435,8 +435,8 @@ def instruments_of(known: Index, on_failure: OnFailure | None) -> Instruments:
     }
     reason = "Every judge keeps the limits of its datasheet."
     if failing:
-        said = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
-        reason = f"Judged as an instrument, {'; '.join(said)}."
+        failures = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        reason = f"Judged as an instrument, {'; '.join(failures)}."
     return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
 
@@ -486,13 +486,13 @@ def cell_words(cell: str) -> str:
     return WORDS.get(cell, f"records of {cell.replace('_', ' ')}")
 
 
-def cell_states(known: Index) -> dict[str, CellState]:
+def cell_states(index: Index) -> dict[str, CellState]:
     """The state of every gated cell that was judged, by its name."""
 
     def state(gate: Measurement) -> CellState:
         cell = gate.labels["cell"]
-        halo = known.get("cell.halo", cell=cell)
-        drops = {one.labels["dropped"]: one for one in known.named("cell.drop") if one.labels["cell"] == cell}
+        halo = index.get("cell.halo", cell=cell)
+        drops = {one.labels["dropped"]: one for one in index.named("cell.drop") if one.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
         # The drop stands in for the gate only where the gate was not already computed without the family.
         primary = None if family is None or gate.detail.get("primary") == f"without {family}" else drops.get(family)
@@ -507,8 +507,8 @@ def cell_states(known: Index) -> dict[str, CellState]:
             p = gate.detail.get("p_holm" if cell in ("cell_b", "paraphrase", "length_matched") else "p")
             numbers = f"{signed(item.value)} points{interval}"
             numbers += f", {p_words(float(p))}" if whole and p is not None else ""
-        rests = tuple(one.id for one in (gate, halo, primary) if one is not None)
+        rests = tuple(measurement.id for measurement in (gate, halo, primary) if measurement is not None)
         text = str(outcome) if shown else "not tested"
         return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
 
-    return known.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in known.named("cell.gate")})
+    return index.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in index.named("cell.gate")})

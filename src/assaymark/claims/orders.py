@@ -59,19 +59,19 @@ class Row:
         """The p-value that one run of the procedure takes."""
         if not self.testable or self.unresolved:
             return 1.0
-        found = self.p.get(rules.test, 1.0)
+        p = self.p.get(rules.test, 1.0)
         if which == "plain":
-            return found
+            return p
         if self.floor is not None and self.disinterested:
-            found = max(found, self.floor)
+            p = max(p, self.floor)
         if which == "gated":
-            return found
-        found = max(found, self.length or 0.0) if self.disinterested else 1.0
-        return max(found, 1.0 if self.others is None else self.others) if rules.any_judges else found
+            return p
+        p = max(p, self.length or 0.0) if self.disinterested else 1.0
+        return max(p, 1.0 if self.others is None else self.others) if rules.any_judges else p
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PairResult:
     """What was found about one pair on one scale."""
 
     row: Row
@@ -107,7 +107,7 @@ class Orders:
     """Every pair on every scale under one set of rules, and who ranks first."""
 
     agents: tuple[str, ...]
-    pairs: dict[tuple[str, frozenset[str]], Standing]
+    pairs: dict[tuple[str, frozenset[str]], PairResult]
     leaders: Mapping[tuple[str, str], str | None]
     alpha: float
     alpha_dimensions: float
@@ -116,11 +116,11 @@ class Orders:
         """What adjusted p-values on a scale are compared with."""
         return self.alpha if dimension == AGGREGATE else self.alpha_dimensions
 
-    def pair(self, dimension: str, one: str, other: str) -> Standing:
+    def pair(self, dimension: str, first: str, other: str) -> PairResult:
         """The standing of a pair, whichever of the two is named first."""
-        return self.pairs[dimension, frozenset((one, other))]
+        return self.pairs[dimension, frozenset((first, other))]
 
-    def of(self, dimension: str, agent: str) -> list[Standing]:
+    def of(self, dimension: str, agent: str) -> list[PairResult]:
         """The pairs of one agent."""
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
@@ -130,51 +130,51 @@ _Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None]
 on the aggregate and on the dimensions."""
 
 
-def orders_of(known: Index, rules: Rules) -> Orders:
+def orders_of(index: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
     # Rules that do not change these need not decide orders again.
     place = "orders", rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales
-    if place in known.memo:
-        decided: Orders = known.memo[place]
+    if place in index.memo:
+        decided: Orders = index.memo[place]
         return decided
-    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
-    by_source = _by_source(known.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
+    rows = {scale: of_scale for scale, of_scale in rows_of(index).items() if rules.claims_scale(scale)}
+    by_source = _by_source(index.agents, rows, rules) if rules.source else None
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(index, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
-    told = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
+    outcomes = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
             for which, run in runs.items()}  # fmt: skip
     pairs = {
-        (scale, frozenset((row.high, row.low))): Standing(
+        (scale, frozenset((row.high, row.low))): PairResult(
             row,
-            told["plain"][scale][0][k],
-            told["gated"][scale][0][k],
-            told["headline"][scale][0][k],
-            frozenset([which for which, run in told.items() if run[scale][1][k]]),
+            outcomes["plain"][scale][0][k],
+            outcomes["gated"][scale][0][k],
+            outcomes["headline"][scale][0][k],
+            frozenset([which for which, run in outcomes.items() if run[scale][1][k]]),
             untouched,
             scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
             float(close[k]) if scale == AGGREGATE else 1.0,
         )
-        for scale, found in rows.items()
-        for k, row in enumerate(found)
+        for scale, of_scale in rows.items()
+        for k, row in enumerate(of_scale)
     }
     leaders: dict[tuple[str, str], str | None] = {
         (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
     }
-    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
-    known.memo[place] = whole
+    whole = Orders(index.agents, pairs, leaders, *runs["gated"][3:])
+    index.memo[place] = whole
     if not rules.judged:
         return whole
     # What leaving out each judge family does to every pair that some run publishes
     leading = {(scale, agent) for (scale, _), agent in leaders.items()}
-    for key, one in list(pairs.items()):
-        if one.published or any((key[0], agent) in leading for agent in key[1]):
-            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
+    for key, pair in list(pairs.items()):
+        if pair.published or any((key[0], agent) in leading for agent in key[1]):
+            pairs[key] = replace(pair, stability=_stability(index, key[0], pair, rules, adjusted=True))
     for which in ("gated", "plain"):
         leader = leaders.get((AGGREGATE, which))
-        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
-        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
+        pairs_of = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
+        alone = {key: _stability(index, AGGREGATE, pairs[key], rules, adjusted=False) for key in pairs_of}
         # A leader's pairs need no correction among themselves, as long as all of them survive.
         for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
             if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
@@ -182,24 +182,24 @@ def orders_of(known: Index, rules: Rules) -> Orders:
     return whole
 
 
-def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
+def rows_of(index: Index) -> Mapping[str, tuple[Row, ...]]:
     """Every pair on every tested scale, in the order of the agents' names."""
-    if known.rows is not None:
-        return known.rows
-    scales = [scale for scale in (AGGREGATE, *known.dimensions) if scale in known.compared]
-    pairs = list(combinations(known.agents, 2))
-    return known.once("rows", lambda: {one: tuple(row_of(known, one, *pair) for pair in pairs) for one in scales})
+    if index.rows is not None:
+        return index.rows
+    scales = [scale for scale in (AGGREGATE, *index.dimensions) if scale in index.compared]
+    pairs = list(combinations(index.agents, 2))
+    return index.once("rows", lambda: {scale: tuple(row_of(index, scale, *pair) for pair in pairs) for scale in scales})
 
 
-def row_of(known: Index, scale: str, one: str, other: str) -> Row:
+def row_of(index: Index, scale: str, first: str, other: str) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
-    item = known.contrast(scale, one, other)
+    item = index.contrast(scale, first, other)
     pair = scale, item.labels["high"], item.labels["low"]
-    recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
+    recusal, length, others = (index.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
-    for found in ({} if one is None else one.detail for one in (item, recusal)):
-        here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
-        near.append(here | ({name: float(p) for name, p in found.get("p_equivalence_at", {}).items()} if here else {}))
+    for detail in ({} if measurement is None else measurement.detail for measurement in (item, recusal)):
+        here = {"": float(detail["p_equivalence"])} if "p_equivalence" in detail else {}
+        near.append(here | ({name: float(p) for name, p in detail.get("p_equivalence_at", {}).items()} if here else {}))
     within, aside = near
     if recusal is not None:
         within = {name: max(p, aside.get(name, 1.0)) for name, p in within.items()}
@@ -236,19 +236,19 @@ def _p_in_direction(item: Measurement) -> float:
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
-def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
     """Leader first, Shaffer's steps, dimensions behind the aggregate."""
-    agents = known.agents
-    p = {scale: np.array([row.value(rules, which) for row in found]) for scale, found in rows.items()}
+    agents = index.agents
+    p = {scale: np.array([row.value(rules, which) for row in of_scale]) for scale, of_scale in rows.items()}
     # Many rules, and the three passes, often come to the same p-values.
     key = "run", rules.alpha, rules.share, *((scale, values.tobytes()) for scale, values in p.items())
-    if (made := known.memo.get(key)) is not None:
-        again: _Run = made
+    if (cached := index.memo.get(key)) is not None:
+        again: _Run = cached
         return again
     # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
     ahead = {
-        scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
-        for scale, found in rows.items()
+        scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in of_scale])
+        for scale, of_scale in rows.items()
     }
     names = [scale for scale in rows if scale != AGGREGATE]
     # With one dimension the aggregate is that dimension, and nothing is shared.
@@ -266,14 +266,14 @@ def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules,
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    known.memo[key] = adjusted, published, first, level, rest if single is None else level
-    return known.memo[key]  # type: ignore[no-any-return]
+    index.memo[key] = adjusted, published, first, level, rest if single is None else level
+    return index.memo[key]  # type: ignore[no-any-return]
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
     """ValueBlindBench's own rule (section 3.9): Holm over all pairs, the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
-    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in found]) for scale, found in rows.items() if found}
+    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
     if names := [scale for scale in raw if scale != AGGREGATE]:
         pooled = holm(np.concatenate([raw[scale] for scale in names]))
@@ -285,23 +285,23 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
 
     def leads(agent: str, scale: str) -> bool:
         # Above every other one after Holm over its own contrasts.
-        mine = [row for row in rows[scale] if agent in (row.high, row.low)]
-        p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
-        return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
+        own_rows = [row for row in rows[scale] if agent in (row.high, row.low)]
+        p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in own_rows] or [1.0]))
+        return bool(own_rows) and bool((p <= alpha + LEVEL_SLACK).all())
 
-    first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
+    first = {scale: next((agent for agent in agents if leads(agent, scale)), None) for scale in rows}
     return adjusted, published, first, alpha, alpha
 
 
-def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjusted: bool) -> StabilityFinding:
+def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adjusted: bool) -> StabilityFinding:
     """What each drop does to a pair; under the source's rule its sign alone decides."""
-    if not known.families:
+    if not index.families:
         return StabilityFinding(state="not-measurable")
     drops: dict[str, Any] = {}
-    for family in known.families:
-        item = known.drop(scale, family, one.row.high, one.row.low)
+    for family in index.families:
+        item = index.drop(scale, family, pair.row.high, pair.row.low)
         value = None if item is None else item.value
-        if value is not None and item is not None and item.labels["high"] != one.row.high:
+        if value is not None and item is not None and item.labels["high"] != pair.row.high:
             value = -value
         p = 0.0 if rules.source or item is None else float(item.detail.get("p", 1.0))
         more = () if rules.source or not adjusted or item is None else (float(item.detail.get("p_adjusted", 1.0)),)
@@ -335,7 +335,7 @@ class Evidence:
     status: StabilityStatus
     reason: str
     measurements: tuple[str, ...]
-    pairs: tuple[Standing, ...] = ()
+    pairs: tuple[PairResult, ...] = ()
     published: frozenset[str] = frozenset()
     stability: StabilityFinding | None = None
     state: PairState | None = None
@@ -355,9 +355,9 @@ class Evidence:
         return frozenset(name for pair in self.pairs for name in (pair.row.high, pair.row.low))
 
 
-def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
+def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], index: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
-    items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
+    items = (index.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
 
 
@@ -390,10 +390,10 @@ def summary_of(
             claimed.setdefault(scale, []).extend((claim.subjects[0], other) for other in others if supported)
         elif head == "within":
             within.setdefault(scale, []).extend([tuple(sorted(claim.subjects))] if supported else [])
-    found = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
+    by_scale = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
     return Summary(
-        {scale: tiers for scale, (tiers, _) in found.items()},
-        {scale: ranks for scale, (_, ranks) in found.items()},
-        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in found.items()},
+        {scale: tiers for scale, (tiers, _) in by_scale.items()},
+        {scale: ranks for scale, (_, ranks) in by_scale.items()},
+        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in by_scale.items()},
         {scale: tuple(pairs) for scale, pairs in within.items()},
     )

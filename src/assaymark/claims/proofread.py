@@ -62,11 +62,11 @@ class Finding:
 def conditions_of(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The conditions of several verdicts, each once."""
     qualified = (verdict for verdict in verdicts if verdict.publication_level == "qualified")
-    return tuple(dict.fromkeys(one.text for verdict in qualified for one in verdict.conditions))
+    return tuple(dict.fromkeys(condition.text for verdict in qualified for condition in verdict.conditions))
 
 
 def _supported(*verdicts: Verdict) -> Ruling:
-    return min((MARKS[one.publication_level] for one in verdicts), key=WORST.index), "", verdicts
+    return min((MARKS[verdict.publication_level] for verdict in verdicts), key=WORST.index), "", verdicts
 
 
 def _against(verdict: Verdict) -> Ruling:
@@ -90,8 +90,8 @@ class Decided:
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, frozenset[str]], Verdict]:
         claims = ((verdict.claim.id.partition("[")[0], verdict.claim, verdict) for verdict in self.verdicts)
-        orders = ((head, claim, one) for head, claim, one in claims if head in _HEADS)
-        return {(head, claim.dimension, frozenset(claim.subjects)): one for head, claim, one in orders}
+        orders = ((head, claim, verdict) for head, claim, verdict in claims if head in _HEADS)
+        return {(head, claim.dimension, frozenset(claim.subjects)): verdict for head, claim, verdict in orders}
 
     @cached_property
     def by_statement(self) -> Mapping[str, Verdict]:
@@ -113,19 +113,19 @@ class Decided:
 
     def _holds(self, head: str, score: str, *agents: str) -> Verdict | None:
         """The verdict of a claim that is supported."""
-        found = self._find(head, score, *agents)
-        return None if found is None or found.publication_level == "no-claim" else found
+        verdict = self._find(head, score, *agents)
+        return None if verdict is None or verdict.publication_level == "no-claim" else verdict
 
     def above(self, high: str, low: str, score: str) -> Verdict | None:
         """The supported verdict that puts one agent above another."""
-        found = self._holds("above", score, high, low)
-        return found if found is not None and found.claim.subjects == (high, low) else None
+        verdict = self._holds("above", score, high, low)
+        return verdict if verdict is not None and verdict.claim.subjects == (high, low) else None
 
     def _around(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
         """The other agents, the verdicts that put one of them above an agent, and those that put the agent above."""
-        others = [one for one in self.names.agents if one != agent]
-        over = [found for other in others if (found := self.above(other, agent, score))]
-        return others, over, [found for other in others if (found := self.above(agent, other, score))]
+        others = [other for other in self.names.agents if other != agent]
+        over = [verdict for other in others if (verdict := self.above(other, agent, score))]
+        return others, over, [verdict for other in others if (verdict := self.above(agent, other, score))]
 
     @cached_property
     def main(self) -> str:
@@ -142,8 +142,8 @@ class Decided:
         """How a sentence calls a score: a board of a benchmark as its statements do."""
         for claim in (verdict.claim for verdict in self.verdicts):
             if claim.scope == "benchmark" and claim.dimension == score and claim.id.startswith("above["):
-                said = claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".")
-                return said or measure_words(score)
+                named = claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".")
+                return named or measure_words(score)
         return measure_words(score)
 
     # --- rulings ---
@@ -158,15 +158,15 @@ class Decided:
             wants_level = (relation.kind == "level") != (stance == "denied")
             each = [self._level(*pair, score, wants_level, relation) for pair in pairs]
         elif relation.kind == "first" and len(agents) > 1 and stance == "asserted":
-            rest = [one for one in self.names.agents if one not in agents]
+            rest = [agent for agent in self.names.agents if agent not in agents]
             each = [self._above(*pair, score, stance) for pair in product(agents, rest)]
         elif relation.kind == "rank":
             each = [self._rank(agent, relation.rank, score, stance) for agent in agents]
         else:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
-        mark, why, by = min(each, key=lambda one: WORST.index(one[0]), default=_OPEN)
-        return mark, why, _each(one for _, _, some in each for one in some) if mark in "x/" else by
+        mark, why, by = min(each, key=lambda ruling: WORST.index(ruling[0]), default=_OPEN)
+        return mark, why, _each(verdict for _, _, some in each for verdict in some) if mark in "x/" else by
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -180,10 +180,10 @@ class Decided:
             return _against(opposite)
         return self._undecided(self._find("above", score, high, low), (high, low), score)
 
-    def _level(self, one: str, other: str, score: str, wants_level: bool, relation: Relation) -> Ruling:
-        order = self.above(one, other, score) or self.above(other, one, score)
-        within, close = self._find("within", score, one, other), self._holds("within", score, one, other)
-        tested = self._find("above", score, one, other)
+    def _level(self, first: str, other: str, score: str, wants_level: bool, relation: Relation) -> Ruling:
+        order = self.above(first, other, score) or self.above(other, first, score)
+        within, close = self._find("within", score, first, other), self._holds("within", score, first, other)
+        tested = self._find("above", score, first, other)
         if relation.stance == "not shown":
             return _OPEN if order is None else _against(order)
         if not wants_level:
@@ -191,30 +191,30 @@ class Decided:
                 return _supported(order)
             if close is not None and relation.kind == "level":
                 return _against(close)
-            return self._undecided(tested, (one, other), score)
+            return self._undecided(tested, (first, other), score)
         if close is not None:
             return _supported(close)
         if order is not None:
             return _against(order)
         if within is None and tested is not None:
             return "-", f"that agents score alike was not tested on {self.words(score)}", ()
-        return self._undecided(within, (one, other), score)
+        return self._undecided(within, (first, other), score)
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
-        mine, first = self._find("first", score, agent), self._holds("first", score, agent)
+        own_verdict, first = self._find("first", score, agent), self._holds("first", score, agent)
         others, ahead, leads = self._around(agent, score)
         by = (first,) if first is not None else tuple(leads)
-        holds = first is not None or (mine is None and bool(others) and len(leads) == len(others))
+        holds = first is not None or (own_verdict is None and bool(others) and len(leads) == len(others))
         if stance == "not shown":
             return _against(by[0]) if holds else _OPEN
         if holds:
             return _against(by[0]) if stance == "denied" else _supported(*by)
         if ahead and stance == "denied":
-            return _supported(min(ahead, key=lambda one: one.publication_level != "headline"))
+            return _supported(min(ahead, key=lambda verdict: verdict.publication_level != "headline"))
         if ahead:
-            winners = (found for other in others if (found := self._holds("first", score, other)))
+            winners = (verdict for other in others if (verdict := self._holds("first", score, other)))
             return _against(next(winners, ahead[0]))
-        return self._undecided(mine, (agent,), score)
+        return self._undecided(own_verdict, (agent,), score)
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
         others, above, below = self._around(agent, score)
@@ -232,8 +232,8 @@ class Decided:
 
     def _rank(self, agent: str, rank: int, score: str, stance: str) -> Ruling:
         best, worst = self.ranks.get(score, {}).get(agent, (1, len(self.names.agents)))
-        pairs = [pair for one in self.names.agents if one != agent for pair in ((one, agent), (agent, one))]
-        by = tuple(found for pair in pairs if (found := self.above(*pair, score)) is not None)
+        pairs = [pair for other in self.names.agents if other != agent for pair in ((other, agent), (agent, other))]
+        by = tuple(verdict for pair in pairs if (verdict := self.above(*pair, score)) is not None)
         span = f"{agent} can rank from {best} to {worst}" if best < worst else f"{agent} ranks {best}"
         if stance == "not shown":
             return ("!", span, ()) if best == worst == rank else _OPEN
@@ -246,7 +246,7 @@ class Decided:
     def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
         if verdict is not None:
             return "-", why_not(verdict), ()
-        if any(one.claim.dimension == score for one in self.verdicts):
+        if any(verdict.claim.dimension == score for verdict in self.verdicts):
             return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
         return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
@@ -255,13 +255,13 @@ class Decided:
     def nearest(self, relation: Relation, score: str) -> tuple[str, tuple[str, ...]]:
         """The supported sentence that is nearest to a relation, and its conditions; empty if there is none."""
         for where in dict.fromkeys((score, self.main)):
-            if found := self._nearest(relation, where):
-                if len(found) == 1:
-                    return said(found[0]), conditions_of(found)
-                highs, lows = (list(dict.fromkeys(one.claim.subjects[at] for one in found)) for at in (0, 1))
+            if verdicts := self._nearest(relation, where):
+                if len(verdicts) == 1:
+                    return said(verdicts[0]), conditions_of(verdicts)
+                highs, lows = (list(dict.fromkeys(verdict.claim.subjects[at] for verdict in verdicts)) for at in (0, 1))
                 verb = "scores" if len(highs) == 1 else "score"
                 joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(where)}."
-                return joined, conditions_of(found)
+                return joined, conditions_of(verdicts)
         named = sorted({*relation.left, *relation.right})
         if len(named) > 1 and self._find("above", score, *named[:2]):
             return f"This study does not rank {listing(named)} on {self.words(score)}.", ()
@@ -284,13 +284,13 @@ class Decided:
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """The difference of a supported order; of a first rank the smallest."""
         others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
-        found = []
-        for one, other in product(relation.left, others):
-            for high, low in ((one, other), (other, one)):
+        contrasts = []
+        for first, other in product(relation.left, others):
+            for high, low in ((first, other), (other, first)):
                 name = measurement_id("contrast", {"dimension": score, "high": high, "low": low})
                 item = self.measurements.get(name) if self.above(high, low, score) else None
-                found += [item] if item is not None and item.value is not None else []
-        return min(found, key=lambda item: abs(item.value or 0.0), default=None)
+                contrasts += [item] if item is not None and item.value is not None else []
+        return min(contrasts, key=lambda item: abs(item.value or 0.0), default=None)
 
 
 def statement_key(text: str) -> str:
@@ -333,37 +333,37 @@ def proofread_sentence(
         return None
     if (verbatim := run.by_statement.get(statement_key(sentence))) is not None:
         stated = verbatim.publication_level
-        lacking = tuple(one for one in conditions_of((verbatim,)) if not is_stated(one, [sentence, *following]))
+        lacking = tuple(text for text in conditions_of((verbatim,)) if not is_stated(text, [sentence, *following]))
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
         return Finding(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     reading = read_sentence(sentence, run.names, before)
     if reading is None:
         return _numbers(sentence, run)
-    own = " ".join(run.words(score) for score in run.names.scores).casefold()
-    if reading.foreign and reading.foreign.casefold() not in own:
+    wording = " ".join(run.words(score) for score in run.names.scores).casefold()
+    if reading.foreign and reading.foreign.casefold() not in wording:
         return Finding("?", f"nothing in this run measures {_quoted(reading.foreign)}")
     if not reading.relations:
         what = (
             f"{_quoted(reading.others)} is not in this run" if reading.others else f"cannot be read: {reading.unclear}"
         )
         return Finding("?", what)
-    scores = [run.score(one) for one in reading.scores]
+    scores = [run.score(score) for score in reading.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in reading.relations for score in scores]
-    relation, score, ruling = min(ruled, key=lambda one: WORST.index(one[2][0]))
-    mark, why = _details(reading, relation, score, ruling, run)
+    relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
+    mark, reason = _details(reading, relation, score, ruling, run)
     if mark in ("x", "/"):
-        by = _each(v for _, _, one in ruled for v in one[2])
-        lacking = tuple(one for one in conditions_of(by) if not is_stated(one, [sentence, *following]))
-        level: Level = "qualified" if any(one.publication_level == "qualified" for one in by) else "headline"
+        by = _each(v for _, _, entry in ruled for v in entry[2])
+        lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
+        level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if reading.others:
             return Finding("?", f"{_quoted(reading.others)} is not in this run", level=level)
-        return Finding("/" if lacking else "x", why, add=lacking, level=level)
+        return Finding("/" if lacking else "x", reason, add=lacking, level=level)
     if mark == "?":
-        return Finding(mark, why)
+        return Finding(mark, reason)
     write, also = run.nearest(relation, score)
     if mark == "!" and ruling[0] == "!" and ruling[2]:
         write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
-    return Finding(mark, why, write=write, also=also, level="no-claim")
+    return Finding(mark, reason, write=write, also=also, level="no-claim")
 
 
 def _quoted(words: str) -> str:
@@ -372,23 +372,23 @@ def _quoted(words: str) -> str:
 
 def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, run: Decided) -> tuple[Mark, str]:
     """The mark of a relation with what the sentence says beside it: outcomes, test, p-value, size, reach."""
-    mark, why, by = ruling
+    mark, reason, by = ruling
     if reading.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(reading.outcome)}"
     if relation.stance != "asserted":
-        return mark, why
+        return mark, reason
     if reading.significant and mark == "-":
         names = {*relation.left, *relation.right}
         tests = [one for one in run.verdicts if one.claim.dimension == score and {*one.claim.subjects} == names]
-        test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
+        test = next((verdict for verdict in tests if verdict.claim.id.startswith(("above[", "first["))), None)
         if test is not None and (test.p_adjusted or 0.0) >= 0.05 and "own_family" not in test.binding:
             return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
-        return mark, why
-    if reading.significant and any(condition.id == "not-tested" for one in by for condition in one.conditions):
+        return mark, reason
+    if reading.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
         return "-", "significance was not tested in this run"
-    largest = max((one.p_adjusted or 0.0 for one in by), default=0.0)
+    largest = max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)
     if reading.p is not None and largest > reading.p:
         return "!", f"the number differs: adjusted {p_words(largest)}"
     if reading.share:
@@ -400,10 +400,10 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if item is not None and item.value is not None and reading.gap is not None:
         low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
         step = 0.5 * 10 ** -len(f"{reading.gap:g}".partition(".")[2])
-        why = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
+        reason = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
         if not low - step <= reading.gap <= high + step:
-            return "!", f"the number differs: {why}"
-    return mark, why
+            return "!", f"the number differs: {reason}"
+    return mark, reason
 
 
 _WORDS: Final = re.compile(r"[^\W_]+(?:\.\d+)?")
@@ -416,12 +416,12 @@ def is_stated(condition: str, sentences: Sequence[str]) -> bool:
     It is looked for in as many sentences one after the other as it has itself.
     """
     words = _WORDS.findall(condition.casefold())
-    wanted = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
+    stems = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
     negative = bool(_NEGATIVE.intersection(words))
     for at in range(len(sentences)):
         there = _WORDS.findall(" ".join(sentences[at : at + 1 + condition.count(". ")]).casefold())
-        said = len(wanted.intersection(map(_stem, there))) >= 0.6 * len(wanted)
-        if said and (not negative or _NEGATIVE.intersection(there)):
+        enough = len(stems.intersection(map(_stem, there))) >= 0.6 * len(stems)
+        if enough and (not negative or _NEGATIVE.intersection(there)):
             return True
     return False
 
@@ -442,7 +442,7 @@ _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", r
 _NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
 _SAME: Final = {
     "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
-    "items": "cycles", "questions": "cycles", **{one: one for one in COUNTS},
+    "items": "cycles", "questions": "cycles", **{name: name for name in COUNTS},
 }  # fmt: skip
 _COUNTED: Final = re.compile(
     rf"\b(?P<n>\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I
@@ -452,7 +452,7 @@ _COUNTED: Final = re.compile(
 def _numbers(sentence: str, run: Decided) -> Finding | None:
     """Agreement and sizes of the run that a sentence quotes."""
     text = sentence.replace("−", "-")
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if sentence.rstrip("\"')*_”’ ").endswith("?"):
         return None
     if (quoted := _KAPPA.search(text)) and not _PEOPLE.search(text):
@@ -468,19 +468,19 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
             where = "" if score == run.main else f" on {run.words(score)}"
             kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
             words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{where}"
-            found.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
+            findings.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
-        (one["noun"].lower(), run.counts[of], _NUMERALS.get(one["n"].lower()) or int(one["n"].replace(",", "")))
-        for one in _COUNTED.finditer(text)
-        if (of := _SAME[one["noun"].lower()]) in run.counts
+        (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
+        for match in _COUNTED.finditer(text)
+        if (of := _SAME[match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # with nothing in common it is about another study
-    found = [] if other else found
+    findings = [] if other else findings
     if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
-        found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
-    return min(found, key=lambda one: WORST.index(one.mark), default=None)
+        findings.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
+    return min(findings, key=lambda finding: WORST.index(finding.mark), default=None)
 
 
 GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
@@ -501,15 +501,15 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
             return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
     head, on, where = text.rpartition(" on ")
     body, scored = (head, where) if on else (text, "")
-    known = [one.replace("_", " ") for one in run.names.scores]
-    found = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
-    if found is None:
+    scores = [score.replace("_", " ") for score in run.names.scores]
+    match = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
+    if match is None:
         raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
     score = run.names.find_score(scored) if scored else AGGREGATE
     if score is None:
-        raise UnknownNameError("score", scored, ("the overall score", *known))
+        raise UnknownNameError("score", scored, ("the overall score", *scores))
     agents = list[str]()
-    for name in (found[part] for part in ("a", "b") if part in found.re.groupindex):
+    for name in (match[part] for part in ("a", "b") if part in match.re.groupindex):
         plain = " ".join(name.strip(" '\"").split())
         near = [agent for agent in run.names.agents if agent == plain]
         near = near or [agent for agent in run.names.agents if agent.casefold() == plain.casefold()]
@@ -522,7 +522,7 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
         raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
     if len(agents) == 1:
         return Relation("first", (agents[0],)), run.score(score)
-    sign = found["op"] or {"above": ">", "beats": ">", "below": "<"}[found["word"]]
+    sign = match["op"] or {"above": ">", "beats": ">", "below": "<"}[match["word"]]
     if sign in "~≈":
         return Relation("level", (agents[0],), (agents[1],)), run.score(score)
     high, low = agents if sign == ">" else agents[::-1]
@@ -549,17 +549,17 @@ def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
         reached = named.publication_level
         if reached == "no-claim":
             return Gated(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
-        conditions = tuple(one.text for one in named.conditions)
+        conditions = tuple(condition.text for condition in named.conditions)
         return Gated(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
-    mark, why, by = run.rule(relation, score)
+    mark, reason, by = run.rule(relation, score)
     if mark not in ("x", "/"):
         names, where = listing(sorted({*relation.left, *relation.right})), run.words(score)
         about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
         sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
-        why = f"the run supports “{said(by[0])}”" if mark == "!" and by else why
-        return Gated(False, mark, "no-claim", sentence, why, ())
+        reason = f"the run supports “{said(by[0])}”" if mark == "!" and by else reason
+        return Gated(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
-    conditions = tuple(dict.fromkeys(condition.text for one in by for condition in one.conditions))
+    conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"
     return Gated(passed, mark, level, " ".join(map(said, by)), "", conditions)

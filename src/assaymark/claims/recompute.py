@@ -96,13 +96,13 @@ class Findings:
     differences: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
-    def compare(self, what: str, stated: Any, found: T) -> T:
+    def compare(self, what: str, stated: Any, again: T) -> T:
         """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
-        if not _same(stated, found):
-            one, other = _shown_apart(stated, found)
-            self.differences[f"{what}: the certificate says {one}, its tables give {other}"] = None
-            return found
-        return found if found is None else stated
+        if not _same(stated, again):
+            first, other = _shown_apart(stated, again)
+            self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
+            return again
+        return again if again is None else stated
 
     def given(self, what: str) -> None:
         """Note that something could not be recomputed."""
@@ -110,38 +110,38 @@ class Findings:
 
     def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
         """Two verdicts on one claim, field by field."""
-        pairs = [(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name))
-                 for one in fields(Claim)]  # fmt: skip
-        names = [one.name for one in fields(Verdict) if one.name != "claim"]
+        pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
+                 for field in fields(Claim)]  # fmt: skip
+        names = [field.name for field in fields(Verdict) if field.name != "claim"]
         called = {name: _CALLED.get(name, name.replace("_", " ")) for name in names}
         pairs += [(called[name], getattr(stated, name), getattr(again, name)) for name in names]
-        for what, mine, other in pairs:
+        for what, stated_here, other in pairs:
             if isinstance(other, Mapping):
-                for name in dict.fromkeys([*mine, *other]):
-                    self.compare(f"level under {name}", mine.get(name), other.get(name))
+                for name in dict.fromkeys([*stated_here, *other]):
+                    self.compare(f"level under {name}", stated_here.get(name), other.get(name))
             elif isinstance(other, tuple):
-                for at in range(max(len(mine), len(other))):
-                    self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (mine, other)))
+                for at in range(max(len(stated_here), len(other))):
+                    self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated_here, other)))
             else:
-                self.compare(what, _shown(mine), _shown(other))
+                self.compare(what, _shown(stated_here), _shown(other))
 
 
-def _same(stated: Any, found: Any) -> bool:
+def _same(stated: Any, again: Any) -> bool:
     """Whether two values are equal, numbers up to float noise."""
-    if isinstance(stated, int | float) and isinstance(found, int | float):
-        return math.isclose(stated, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
-    return bool(stated == found)
+    if isinstance(stated, int | float) and isinstance(again, int | float):
+        return math.isclose(stated, again, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    return bool(stated == again)
 
 
-def _shown_apart(stated: Any, found: Any) -> tuple[str, str]:
+def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
     """Two values that differ, with as many decimals as it takes to see it."""
     for digits in range(2, 17):
-        one, other = (
-            f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, found)
+        first, other = (
+            f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, again)
         )
-        if one != other:
-            return one, other
-    return repr(stated), repr(found)
+        if first != other:
+            return first, other
+    return repr(stated), repr(again)
 
 
 def _shown(value: Any) -> Any:
@@ -198,11 +198,11 @@ def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
     return np.array([[float(total)] for total, _ in rows]).reshape(-1, 1), np.array([int(n) for _, n in rows], np.int64)
 
 
-def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
+def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _T:
     """Moderated cluster t: the variance is never below the pair's own (Smyth 2004)."""
-    own = 0.0 if own <= contrasts.FLAT_VARIANCE else own
+    observed = 0.0 if observed <= contrasts.FLAT_VARIANCE else observed
     nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
-    variance = max(own, (prior * float(detail.get("mean_variance", 0.0)) + nu * own) / (prior + nu))
+    variance = max(observed, (prior * float(detail.get("mean_variance", 0.0)) + nu * observed) / (prior + nu))
     return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
@@ -267,10 +267,10 @@ class Recomputation:
         records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
         for pair, n in records.items():
             self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
-        known = [kappa for kappa in kappas.values() if kappa is not None]
-        value = float(np.mean(known)) if len(known) == len(kappas) else None
-        if (whole := (stated.get("ratings") or {}).get("")) is not None:
-            value = _number(float(alpha_of_sums(*whole)))
+        defined = [kappa for kappa in kappas.values() if kappa is not None]
+        value = float(np.mean(defined)) if len(defined) == len(kappas) else None
+        if (ratings := (stated.get("ratings") or {}).get("")) is not None:
+            value = _number(float(alpha_of_sums(*ratings)))
         value = self.found.compare(what, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
@@ -305,14 +305,14 @@ class Recomputation:
 
     def _contrast(self, item: Measurement) -> Measurement:
         """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is stated."""
-        found = self.found
+        check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
-        found.compare(f"n of the {what}", item.n, n)
+        check.compare(f"n of the {what}", item.n, n)
         self._part(item, "clusters", clusters)
         means = column[:, 0] / counts
         gap = float(contrasts.settle(means.mean())) if clusters else None
-        found.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
+        check.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
         # Every other test that needs no random draws on so many clusters
         stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
         tests: dict[str, float] = {} if clusters else dict.fromkeys(stated, 1.0)
@@ -326,34 +326,34 @@ class Recomputation:
         for name, p in stated.items():
             words = name.removeprefix("p_").replace("_", " ")
             if name in tests:
-                tests[name] = found.compare(f"p of the {what} ({words})", p, tests[name])
+                tests[name] = check.compare(f"p of the {what} ({words})", p, tests[name])
             else:
-                why = "over so many clusters" if self.complete else "where grades are missing"
-                found.given(f"p-values of the {words} {why} are")
+                condition = "over so many clusters" if self.complete else "where grades are missing"
+                check.given(f"p-values of the {words} {condition} are")
         item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
-        own = self._part(item, "variance", spread)
-        found.given(_GIVEN["contrast"])
+        variance = self._part(item, "variance", spread)
+        check.given(_GIVEN["contrast"])
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
-            found.compare(what, item.value, None)
-            found.compare(f"state of the {what}", item.state, state)
+            check.compare(what, item.value, None)
+            check.compare(f"state of the {what}", item.state, state)
             self._part(item, "gap", gap)
-            one = {name: self._part(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
-            return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **one})
-        gap = found.compare(what, item.value, gap)
-        test = self._serial(item, means) if self.consecutive else _moderated(item.detail, own, clusters)
+            p_values = {name: self._part(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
+            return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **p_values})
+        gap = check.compare(what, item.value, gap)
+        test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
         detail = dict(item.detail) | self._compared(item, test, gap)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
                 ends = (item.detail.get("equivalence_interval") or (None, None))[at]
-                found.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
+                check.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
         elif "others" in item.detail:
-            found.given("differences on the other dimensions are")
+            check.given("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in detail:
-            p = _moderated({}, own, clusters).p(gap)
-            detail["p_own_variance"] = found.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
+            p = _moderated({}, variance, clusters).p(gap)
+            detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
         return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
 
     def _serial(self, item: Measurement, means: Floats) -> _T:
@@ -409,12 +409,12 @@ class Recomputation:
 
     def _beside(self, item: Measurement) -> Measurement:
         """A contrast without a judge family, without interested judges, at equal length or over other judges."""
-        found, name, detail = self.found, item.name, dict(item.detail)
+        checks, name, detail = self.found, item.name, dict(item.detail)
         if name == "lofo.contrast" and "variance" not in detail:
-            found.given("the other contrasts of a leader without each judge family are")
+            checks.given("the other contrasts of a leader without each judge family are")
             return item
         if name in _GIVEN:
-            found.given(_GIVEN[name])
+            checks.given(_GIVEN[name])
         if name != "judges.contrast":
             self._part(item, "clusters", item.n)
         elif item.value is None:
@@ -425,13 +425,13 @@ class Recomputation:
         if name == "lofo.contrast":
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
-                found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
+                checks.given("standard errors of contrasts without each judge family, for clusters in time order, are")
             elif item.n < FEWEST_CLUSTERS:
                 test = _T(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
             item = replace(item, detail=detail | self._compared(item, test, item.value))
-            found.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
+            checks.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
             scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
         gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
@@ -441,14 +441,14 @@ class Recomputation:
         if name == "recusal.contrast":
             return self._interval(replace(item, detail=detail), test)
         if "slopes" in detail:
-            found.given("words about style are")
+            checks.given("words about style are")
         elif name == "length.contrast":
             value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
             if raw >= 0:
                 equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
                 explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
                 word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
-            detail["word"] = found.compare(f"word for the {_about(item)}", detail.get("word"), word)
+            detail["word"] = checks.compare(f"word for the {_about(item)}", detail.get("word"), word)
         return replace(item, detail=detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
@@ -461,10 +461,10 @@ class Recomputation:
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """A probe or the gate of a control cell: a mean over clusters on cluster t, one-sided where it has to fall."""
-        sums, what, found = item.detail.get("cluster_sums"), _about(item), self.found
+        sums, what, checks = item.detail.get("cluster_sums"), _about(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
-                found.given(f"the {what} has no cluster sums and is")
+                checks.given(f"the {what} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
         tested = contrasts.t_test(column, counts, self.study.level)
@@ -473,65 +473,65 @@ class Recomputation:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
         if "p" in item.detail:
             p = self._part(item, "p", p)
-        n = found.compare(f"n of the {what}", item.n, int(counts.sum()))
-        value = found.compare(what, item.value, float(tested.difference[0]))
+        n = checks.compare(f"n of the {what}", item.n, int(counts.sum()))
+        value = checks.compare(what, item.value, float(tested.difference[0]))
         item = self._ends(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
         return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
 
     def _counted(self, item: Measurement) -> Measurement:
         """Shares, counts and what follows from them."""
-        name, detail, found, what = item.name, item.detail, self.found, _about(item)
+        name, detail, checks, what = item.name, item.detail, self.found, _about(item)
         if name in _GIVEN:
-            found.given(_GIVEN[name])
+            checks.given(_GIVEN[name])
         if name == "dimension.distinct":
-            known = "p" in detail and "p_holm" in detail
-            return self._adjusted(item, "p_holm", len(self.study.dimensions)) if known else item
+            tested = "p" in detail and "p_holm" in detail
+            return self._adjusted(item, "p_holm", len(self.study.dimensions)) if tested else item
         if name == "terse.share":
             if (below := detail.get("below")) is None or item.value is None or not item.n:
-                found.given(f"the {what} is")
+                checks.given(f"the {what} is")
                 return item
             self._part(item, "tokens", self.rules.cells.terse_tokens)
-            return replace(item, value=found.compare(what, item.value, below / item.n))
+            return replace(item, value=checks.compare(what, item.value, below / item.n))
         if name == "panel.families":
-            own = detail.get("own", {})
-            found.compare("number of judges", item.n, len(own))
+            judges = detail.get("own", {})
+            checks.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
-                families = {self.study.judges.get(judge) for judge in own}
-                found.compare(what, item.value, float(len(families)))
-            found.given("which judges share a family with which agents, and whether grades are missing, is")
+                families = {self.study.judges.get(judge) for judge in judges}
+                checks.compare(what, item.value, float(len(families)))
+            checks.given("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
             lags, flag = detail.get("lags") or [None], detail.get("flag")
-            found.compare(what, item.value, lags[0])
+            checks.compare(what, item.value, lags[0])
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
             self._part(item, "flagged", flagged, "flag")
-            found.given("the dependence of clusters that follow each other is")
+            checks.given("the dependence of clusters that follow each other is")
             return replace(item, detail={**detail, "flagged": flagged})
         if name == "cell.agreement":
             beside = "over a control cell and the honest records, and what each judge family sees, is"
-            found.given(f"{coefficient_words(item)} {beside}")
+            checks.given(f"{coefficient_words(item)} {beside}")
             if item.value is not None and (by_family := detail.get("p")):
                 alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
                 every = all(p <= alpha + TOLERANCE for p in by_family.values())
-                found.compare(f"whether every judge family shows the {what}", detail.get("unanimous"), every)
+                checks.compare(f"whether every judge family shows the {what}", detail.get("unanimous"), every)
                 return replace(item, detail={**detail, "unanimous": every})
         if name == "datasheet.gate" and item.value is not None:
             failed = float(len(detail.get("failed", [])))
-            found.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
+            checks.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         if name == "human.sample" and item.value is not None:
             share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
-            return _with_value(item, found.compare(f"share of the drawn cycles that {what} has", item.value, share))
+            return _with_value(item, checks.compare(f"share of the drawn cycles that {what} has", item.value, share))
         if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
             several = [kappa for kappa in kappas.values() if kappa is not None]
             value = float(np.mean(several)) if several and len(several) == len(kappas) else None
-            return _with_value(item, found.compare(what, item.value, value))
+            return _with_value(item, checks.compare(what, item.value, value))
         return item
 
     def _people(self, item: Measurement) -> Measurement:
         """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
-        found, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
+        checks, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
-            found.given(f"the {what} is")
+            checks.given(f"the {what} is")
             return item
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
@@ -548,16 +548,16 @@ class Recomputation:
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
             consecutive=self.consecutive,
         )  # fmt: skip
-        found.compare(f"labelled cycles of the {what}", item.n, again.labelled)
+        checks.compare(f"labelled cycles of the {what}", item.n, again.labelled)
         self._part(item, "se", again.se, "standard error")
         p = self._part(item, "p", again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
-        judges = found.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        judges = checks.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:
-            found.given("whether other graders would see the same order is")
+            checks.given("whether other graders would see the same order is")
         if item.detail.get("needed") is not None:
-            found.given("numbers of labelled cycles needed are")
-        value = found.compare(what, item.value, again.estimate)
+            checks.given("numbers of labelled cycles needed are")
+        value = checks.compare(what, item.value, again.estimate)
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
         return self._ends(item, again.low, again.high)
 
@@ -568,7 +568,7 @@ class Recomputation:
 
         A halo that is not triggered is the gate number minus the number without the composer's family.
         """
-        found, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
+        checks, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
         for item in items:
             if item.name in ("cell.gate", "cell.drop"):
                 families.setdefault(item.labels.get("dropped"), []).append(item)
@@ -576,23 +576,23 @@ class Recomputation:
         for members in families.values():
             # What was not tested holds its place in the family with 1.
             stated = [None if member.value is None else member.detail.get("p") for member in members]
-            p = [1.0 if one is None else float(one) for one in stated]
+            p = [1.0 if p_value is None else float(p_value) for p_value in stated]
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
         again = []
         for item in items:
             tested, what = item.detail.get("p"), _about(item)
             if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
                 triggered = abs(item.value) >= limits.halo - TOLERANCE
-                found.compare(f"whether the {what} is triggered", bool(item.detail.get("triggered")), triggered)
+                checks.compare(f"whether the {what} is triggered", bool(item.detail.get("triggered")), triggered)
                 item = replace(item, detail={**item.detail, "triggered": triggered})
             elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
                 p_holm = adjusted.get(item.id, 1.0)
-                p_holm = found.compare(f"p of the {what} after Holm", item.detail.get("p_holm"), p_holm)
+                p_holm = checks.compare(f"p of the {what} after Holm", item.detail.get("p_holm"), p_holm)
                 flat, alpha = item.low is None, self.rules.cell_alpha
                 outcome = cell_outcome(
                     item.labels["cell"], item.value, float(tested), p_holm, flat=flat, cells=limits, alpha=alpha
                 )
-                found.compare(f"outcome of the {what}", str(item.detail.get("outcome")), outcome)
+                checks.compare(f"outcome of the {what}", str(item.detail.get("outcome")), outcome)
                 item = replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
             again.append(item)
         by_id = {item.id: item for item in again}
@@ -602,43 +602,43 @@ class Recomputation:
             cell, family = halo.labels["cell"], halo.detail.get("family")
             gate, drop = by_id.get(f"cell.gate[cell={cell}]"), by_id.get(f"cell.drop[cell={cell},dropped={family}]")
             if gate is not None:
-                found.compare(f"n of the {_about(halo)}", halo.n, gate.n)
+                checks.compare(f"n of the {_about(halo)}", halo.n, gate.n)
             if gate is not None and drop is not None and gate.value is not None and drop.value is not None:
-                found.compare(_about(halo), halo.value, gate.value - drop.value)
+                checks.compare(_about(halo), halo.value, gate.value - drop.value)
             elif family is not None:
-                found.given(f"the {_about(halo)} is")
+                checks.given(f"the {_about(halo)} is")
         return again
 
     def _drops(self, items: list[Measurement]) -> None:
         """The panel is the mean over its judges, so the numbers without each family average back to its own."""
-        families, found = self.study.families, self.found
+        families, checks = self.study.families, self.found
         judges = self._judge_families(items) if self.complete else None
         by_id = {item.id: item for item in items}
-        for whole in items:
-            number = whole.detail.get("gap") if whole.value is None else whole.value
-            if whole.name not in _DROPS or number is None:
+        for original in items:
+            number = original.detail.get("gap") if original.value is None else original.value
+            if original.name not in _DROPS or number is None:
                 continue
-            drop, called = _DROPS[whole.name]
-            parts = {name: by_id.get(measurement_id(drop, {**whole.labels, "dropped": name})) for name in families}
+            drop, called = _DROPS[original.name]
+            parts = {name: by_id.get(measurement_id(drop, {**original.labels, "dropped": name})) for name in families}
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             # Grades may be missing without one family and not with all.
             for item in there.values() if self.complete else ():
-                found.compare(f"n of the {_about(item)}", item.n, whole.detail.get("clusters", whole.n))
+                checks.compare(f"n of the {_about(item)}", item.n, original.detail.get("clusters", original.n))
             # The gate of cell A is no mean over judges, nor is one that leaves judges out already.
-            linear = whole.name != "cell.gate" or (
-                whole.labels["cell"] not in ("cell_a", "red_team") and whole.detail.get("primary") == "panel"
+            linear = original.name != "cell.gate" or (
+                original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
             )
             if judges is None or len(there) < len(families) or not linear:
                 if there:
-                    found.given(f"{called} without each judge family are")
+                    checks.given(f"{called} without each judge family are")
                 continue
             sizes = {family: sum(other == family for other in judges.values()) for family in there}
             total = sum((len(judges) - sizes[family]) * (item.value or 0.0) for family, item in there.items())
             back = total / ((len(there) - 1) * len(judges))
             if abs(back - number) > _BEFORE_ROUNDING:
-                one, other = _shown_apart(number, back)
-                what = f"{_about(whole)}: the certificate says {one}"
-                found.differences[f"{what}, its numbers without each judge family give {other}"] = None
+                first, other = _shown_apart(number, back)
+                what = f"{_about(original)}: the certificate says {first}"
+                checks.differences[f"{what}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """The families of the judges behind the tables, or None where they do not tell."""

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
+from assaymark.claims.certification import Rank
 from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
 from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
@@ -51,28 +52,16 @@ class SeasonVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The ranks that an agent can have, and in a word why its total is shown or not."""
-
-    agent: str
-    first: int | None
-    last: int | None
-    shown: bool
-    level: Level
-    why: Said
-
-
-@dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
     """All verdicts in the order in which they are read, and the rows of the table."""
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
-    places: tuple[Place, ...]
+    places: tuple[Rank[Said], ...]
 
-    def place(self, agent: str) -> Place:
+    def place(self, agent: str) -> Rank[Said]:
         """The row of an agent."""
-        return {one.agent: one for one in self.places}[agent]
+        return {place.agent: place for place in self.places}[agent]
 
 
 SINGLE = "not defined: one judge"
@@ -98,7 +87,7 @@ class Season:
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
         self.totals = {one.labels["agent"]: one for one in measurements if one.name == rule.TOTAL}
-        graded = sorted(name for name, one in self.totals.items() if one.value is not None)
+        graded = sorted(name for name, measurement in self.totals.items() if measurement.value is not None)
         dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
         self.known = rule.index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
@@ -122,15 +111,15 @@ class Season:
 
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those for whom a quantity was looked for and has no value."""
-        empty = {one.labels["agent"] for one in self.known.named(name) if one.value is None}
+        empty = {measurement.labels["agent"] for measurement in self.known.named(name) if measurement.value is None}
         return tuple(sorted(empty.intersection(agents)))
 
     def panel(self, rules: Rules) -> _Panel:
         """What the panel permits under some rules."""
         key = "panel", rules.publish, rules.halt, rules.kappa
         if key in self.known.memo:
-            made: _Panel = self.known.memo[key]
-            return made
+            cached: _Panel = self.known.memo[key]
+            return cached
         item, instruments = self.kappa, rule.instruments_of(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[_Keyed] = []
@@ -153,39 +142,39 @@ class Season:
         elif not instruments.failing:
             reasons.append(said("claim.reason.datasheets.kept"))
         else:
-            sheets = sorted(self.known.named("datasheet.gate"), key=lambda one: one.id)
+            sheets = sorted(self.known.named("datasheet.gate"), key=lambda measurement: measurement.id)
             broken = [sheet for sheet in sheets if sheet.value]
             status = "construct-sensitive" if broken else "not tested"
-            for one in broken:
-                limits = "; ".join(map(str, one.detail.get("failed", ())))
-                reasons.append(said("claim.reason.datasheets.failed", judge=one.labels["judge"], limits=limits))
+            for measurement in broken:
+                limits = "; ".join(map(str, measurement.detail.get("failed", ())))
+                reasons.append(said("claim.reason.datasheets.failed", judge=measurement.labels["judge"], limits=limits))
             absent = (sheet for sheet in sheets if sheet.value is None)
             reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
         seeing = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
-        seeing.sort(key=lambda one: one.id)
+        seeing.sort(key=lambda measurement: measurement.id)
         if seeing:
-            judges = tuple(one.labels["judge"] for one in seeing)
+            judges = tuple(measurement.labels["judge"] for measurement in seeing)
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
-        adversarial = Adversarial(status, measurements=tuple(one.id for one in seeing))
-        found = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
-        self.known.memo[key] = found
-        return found
+        adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in seeing))
+        parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
+        self.known.memo[key] = parts
+        return parts
 
     def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """The fields of a claim that rests on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
-        whole = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
-        return Fields(claim, agreement, evidence, adversarial, instruments, whole, rules.preregistered)
+        complete = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
+        return Fields(claim, agreement, evidence, adversarial, instruments, complete, rules.preregistered)
 
     def variants(self, kind: Order | None) -> dict[str, Rules]:
         """The other rules under which a claim is decided again; a band rests on no test."""
-        found = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
+        others = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
-            found["lower bound of kappa"] = replace(self.rules, kappa="lower")
+            others["lower bound of kappa"] = replace(self.rules, kappa="lower")
         measured = self.known.measured_tests()
-        return found if kind is None else found | kind.other_rules(self.rules, measured, dimensions=False)
+        return others if kind is None else others | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
         self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
@@ -194,29 +183,29 @@ class Season:
         """The verdict of some fields, worded in English and by key."""
         supported, words = fields.level != "no-claim", english().render
         late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
-        told = (*reasons, *(text for _, text in late))
-        kept = (*conditions, *late) if supported else ()
-        worded = [Condition(id=name, text=words(text)) for name, text in kept]
-        verdict = fields.verdict(self.plan_hash, words(says), map(words, told), worded, fragility)
-        texts = tuple(text for _, text in kept)
-        return SeasonVerdict(kind, verdict, says, told, texts, None if supported else withheld)
+        told_reasons = (*reasons, *(text for _, text in late))
+        shown = (*conditions, *late) if supported else ()
+        worded = [Condition(id=name, text=words(text)) for name, text in shown]
+        verdict = fields.verdict(self.plan_hash, words(says), map(words, told_reasons), worded, fragility)
+        texts = tuple(text for _, text in shown)
+        return SeasonVerdict(kind, verdict, says, told_reasons, texts, None if supported else withheld)
 
     # Rankings: first ranks, pairs, and pairs within the margin
 
     def orders(self) -> list[SeasonVerdict]:
         """First ranks by name, pairs by name, and pairs within the margin."""
-        known, rules, found = self.known, self.rules, list[SeasonVerdict]()
-        claims = candidate_claims(_ALL, known, rules, cells=False) if len(known.agents) > 1 else []
-        if known.named("human.contrast"):
-            put_to_people((self.judged(one, rules) for one in claims), known)
-        judges, alike = known.get("panel.families"), self.lacking(rule.OUTCOME, known.agents) == known.agents
+        index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
+        claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
+        if index.named("human.contrast"):
+            put_to_people((self.judged(claim, rules) for claim in claims), index)
+        judges, alike = index.get("panel.families"), self.lacking(rule.OUTCOME, index.agents) == index.agents
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
-            fields = with_people(self.judged(claim, rules), known, rules)
+            fields = with_people(self.judged(claim, rules), index, rules)
             # Whose scores a ranking is about: these judges', unless it holds for others like them.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-            says, withheld, why = kind.season(claim, fields, known, rules, scope)
+            says, withheld, why = kind.season(claim, fields, index, rules, scope)
             own = [why, *_bias_reasons(fields)]
             if alike:
                 own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
@@ -228,18 +217,18 @@ class Season:
             for name, other in self.variants(kind).items():
                 # People's agreement is held against the cut-offs of the plan under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
-                fragility[name] = with_people(self.judged(claim, other), known, people).level
+                fragility[name] = with_people(self.judged(claim, other), index, people).level
             reasons = (*shared, *own) if gate_first else (*own, *shared)
-            found.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
-        return found
+            verdicts.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
+        return verdicts
 
     def judged(self, claim: Claim, rules: Rules) -> Fields:
         """The fields of a claim about orders from the judges alone."""
-        known, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
+        index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
-        findings = [bias.own_family_of(claim, evidence, known, rules), bias.length_of(claim, evidence, known, rules)]
+        findings = [bias.own_family_of(claim, evidence, index, rules), bias.length_of(claim, evidence, index, rules)]
         if claim.asserts_order:
-            findings.append(bias.other_judges_of(claim, evidence, known, rules))
+            findings.append(bias.other_judges_of(claim, evidence, index, rules))
             # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
                 lacking = self.lacking(name, names)
@@ -248,11 +237,11 @@ class Season:
                     findings.append(_noted("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
             # Agents whose replicates are all identical
-            flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-            if same := tuple(sorted({one.labels["of"] for one in flat}.intersection(names))):
+            flat = (one for one in index.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+            if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
                 findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
             findings += self.missing_replies()
-        findings += [*bias.clusters_of(claim, evidence, known), *self.flagged_texts(names)]
+        findings += [*bias.clusters_of(claim, evidence, index), *self.flagged_texts(names)]
         return self.fields(claim, evidence, rules, findings)
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
@@ -302,7 +291,7 @@ class Season:
                 key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
             elif lowest == highest:
                 key, more = "efficiency", {"band": band}
-            own = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
+            causes = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
             # Noise that reaches a boundary or is unknown, and judges that gave no grade
             findings: list[Finding] = []
             if reach is None:
@@ -318,7 +307,7 @@ class Season:
             *_, shared, narrow = self.panel(self.rules)
             conditions = list(narrow) if fields.level == "qualified" else []
             conditions += [finding.values["said"] for finding in fields.findings]
-            reasons = (*shared, *own) if self.closed and agreed else (*own, *shared)
+            reasons = (*shared, *causes) if self.closed and agreed else (*causes, *shared)
             by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
             by = by if judges < 3 else said("claim.judges.all", count=count_said(judges))
             says = said("claim.says.band", agent=agent, band=band, judges=by)
@@ -327,10 +316,10 @@ class Season:
 
     def returns(self) -> list[SeasonVerdict]:
         """Which agents earned more than the baseline; all others together in one verdict."""
-        gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda one: one.id)
+        gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda measurement: measurement.id)
         if not items:
             return []
-        adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
+        adjusted = holm([1.0 if measurement.value is None else float(measurement.detail["p"]) for measurement in items])
         # The differences that are above 0 at some error rate after Holm over all of them.
         above = {
             one.id: float(p)
@@ -342,10 +331,10 @@ class Season:
         baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
         def verdict(
-            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
+            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Rests on no grade; without a finding it is not supported.
-            ids = tuple(one.id for one in rests)
+            ids = tuple(measurement.id for measurement in rests)
             claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
             evidence = Evidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
@@ -354,12 +343,12 @@ class Season:
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
             }
-            says = said(f"claim.says.{form}", baseline=baseline, **who)
-            withheld = says if who else said(f"claim.withheld.{form}", baseline=baseline)
+            says = said(f"claim.says.{form}", baseline=baseline, **subjects)
+            withheld = says if subjects else said(f"claim.withheld.{form}", baseline=baseline)
             conditions = [finding.values["said"] for finding in findings]
             return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
 
-        found, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
+        verdicts, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
         for item in cleared:
             numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
             shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
@@ -367,47 +356,47 @@ class Season:
             notes = [("one-path", said("claim.condition.path", days=item.n))]
             notes += [("hindsight", text) for text in gates.hindsight]
             findings = [_noted(name, text, "qualified") for name, text in notes]
-            found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
-        if rest := [one for one in items if one not in cleared]:
+            verdicts.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
+        if rest := [measurement for measurement in items if measurement not in cleared]:
             # That no (other) agent can be said to have earned more.
-            days = max(one.n for one in rest)
+            days = max(measurement.n for measurement in rest)
             reason = said("claim.reason.beats.no_days", days=days)
-            if any(one.value is not None for one in rest):
-                agents = tuple(one.labels["agent"] for one in rest)
+            if any(measurement.value is not None for measurement in rest):
+                agents = tuple(measurement.labels["agent"] for measurement in rest)
                 reason = said("claim.reason.beats.any", days=days, agents=agents)
-            found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
-        return found
+            verdicts.append(verdict(rest, "beats_other" if verdicts else "beats_any", reason, ()))
+        return verdicts
 
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = Season(measurements, gates, plan_hash)
-    orders, agents, places = season.orders(), season.known.agents, list[Place]()
+    orders, agents, places = season.orders(), season.known.agents, list[Rank[Said]]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]
     pairs = [order.verdict for order in orders if order.kind == "above"]
-    levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
+    levels = {frozenset(verdict.claim.subjects): verdict.publication_level for verdict in pairs}
     claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
     tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
-        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
+        around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
         level: Level = weakest(around) if around else "no-claim"
         if season.closed or len(agents) == 1:
-            why = season.closed or "only"
+            reason = season.closed or "only"
         elif len(tier) == 1:
-            why = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
+            reason = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
         else:
-            found = orders_of(season.known, season.rules)
-            inside = [found.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
+            decided = orders_of(season.known, season.rules)
+            inside = [decided.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
             unknown = all(row.unresolved == "noise-unknown" for row in inside)
-            why = "unknown" if unknown else "tier"
-            why = why if any(row.testable for row in inside) else "periods"
-        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
-        places += [Place(agent, *ranks[agent], shown, level, note) for agent in tier]
+            reason = "unknown" if unknown else "tier"
+            reason = reason if any(row.testable for row in inside) else "periods"
+        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{reason}")
+        places += [Rank(agent, *ranks[agent], shown, level, note) for agent in tier]
     for agent, total in sorted(season.totals.items()):
         if total.value is None:
             note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
-            places.append(Place(agent, None, None, False, "no-claim", note))
+            places.append(Rank(agent, None, None, False, "no-claim", note))
     return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 
@@ -468,44 +457,44 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
         yield "small-gap", said("claim.condition.small_gap", margin=rules.margin)
 
 
-def _people_said(one: Finding) -> Said:
+def _people_said(finding: Finding) -> Said:
     """What people's grades say of an order, or why they do not test it."""
-    known = one.values
-    if one.state == "not-tested":
-        sample: Measurement = known["drawn"]
+    numbers = finding.values
+    if finding.state == "not-tested":
+        sample: Measurement = numbers["drawn"]
         refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
         return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
-    n, labelled = known["n"], known["labelled"]
-    if one.state == "contradicts":
+    n, labelled = numbers["n"], numbers["labelled"]
+    if finding.state == "contradicts":
         return said("claim.reason.people.contradicts", n=n)
-    if one.state == "undecided":
-        more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
+    if finding.state == "undecided":
+        more = said(f"claim.condition.people.{numbers['more']}", needed=numbers["needed"])
         return said("claim.condition.people.undecided", periods=labelled, more=more)
     gap: Said | str = ""
-    if len(known["seen"]) == 1:
-        (item,) = known["seen"]
+    if len(numbers["seen"]) == 1:
+        (item,) = numbers["seen"]
         gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_said(item, "points"))
-    agreed = known["agreed"]
+    agreed = numbers["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
-    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
-    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if known["lifts"] else lacks}
-    if known["anyone"]:
+    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=numbers["publish"])
+    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if numbers["lifts"] else lacks}
+    if numbers["anyone"]:
         return said("claim.condition.people.anyone", **values)
     return said("claim.condition.people.confirms", n=n, **values)
 
 
-def _may_be_length(one: Finding) -> bool:
-    return one.field == "length" and any(condition.id == "length" for condition in one.conditions)
+def _may_be_length(finding: Finding) -> bool:
+    return finding.field == "length" and any(condition.id == "length" for condition in finding.conditions)
 
 
-def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
+def _length_said(finding: Finding, fields: Fields, *, sized: bool) -> Said:
     """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
     if not fields.claim.asserts_order:
         return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
-    item: Measurement | None = one.values.get("item")
+    item: Measurement | None = finding.values.get("item")
     if item is None:
         return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
-    lead = said(f"claim.condition.length.{'is' if one.state == 'length' else 'may'}")
+    lead = said(f"claim.condition.length.{'is' if finding.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0 or not sized:
         return said(f"claim.condition.length.{'same' if slope == 0.0 else 'unsized'}", lead=lead)

@@ -75,8 +75,8 @@ class SeasonMarket(Frozen):
     @model_validator(mode="after")
     def _source(self) -> SeasonMarket:
         if self.live and self.source in ("synthetic", RECORDS):
-            why = "are" if self.source == RECORDS else "market is"
-            raise ValueError(f"live needs a source that grows; the {self.source} {why} there whole")
+            verb = "are" if self.source == RECORDS else "market is"
+            raise ValueError(f"live needs a source that grows; the {self.source} {verb} there whole")
         if self.source != RECORDS and (self.format or self.track or self.exclude_flags):
             raise ValueError(f'format, track and exclude_flags go with source = "{RECORDS}" (got {self.source!r})')
         if self.source == RECORDS and not self.format:
@@ -185,19 +185,19 @@ class Season(Frozen):
     @model_validator(mode="after")
     def _consistent(self) -> Season:
         for what, names in (
-            ("agents", [one.name for one in self.agents]),
-            ("panel", [one.name for one in self.panel]),
+            ("agents", [agent.name for agent in self.agents]),
+            ("panel", [judge.name for judge in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
             if twice := repeated(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
-        if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
+        if odd := [agent.name for agent in self.agents if "/" in agent.name or agent.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
-        if "panel" in [one.name for one in self.agents]:
+        if "panel" in [agent.name for agent in self.agents]:
             raise ValueError("agents: panel is what the judges are called together; choose another name")
-        one, other = self.judging.alpha, self.inference.alpha
-        if one != other:
-            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
+        rate, other = self.judging.alpha, self.inference.alpha
+        if rate != other:
+            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {rate} and {other})")
         asked: dict[str, list[str]] = {}
         for judge in self.panel:
             call = judge.model_dump_json(exclude={"name", "family", "trials"})
@@ -209,19 +209,19 @@ class Season(Frozen):
             return self  # what somebody else told them need not be known
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
-        names, given = sorted(agent.name for agent in self.agents), sorted(self.strategies)
-        if given and given != names:
-            why = f"agents: {', '.join(names)}; got {', '.join(given)}"
-            raise ValueError(f"strategies: one for each agent and no other ({why})")
+        names, strategies = sorted(agent.name for agent in self.agents), sorted(self.strategies)
+        if strategies and strategies != names:
+            detail = f"agents: {', '.join(names)}; got {', '.join(strategies)}"
+            raise ValueError(f"strategies: one for each agent and no other ({detail})")
         return self
 
     @model_validator(mode="before")
     @classmethod
     def _alpha_given_once(cls, raw: Any) -> Any:
-        given = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
-        if not given or not all(isinstance(one, dict) for one in given):
+        tables = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
+        if not tables or not all(isinstance(table, dict) for table in tables):
             return raw
-        judging, inference = given
+        judging, inference = tables
         if "alpha" in judging:
             return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
         return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
@@ -250,7 +250,7 @@ class Season(Frozen):
     @property
     def model_judges(self) -> tuple[JudgeSpec, ...]:
         """The judges of the panel that are models."""
-        return tuple(one for one in self.panel if not one.human)
+        return tuple(judge for judge in self.panel if not judge.human)
 
     @property
     def recorded(self) -> bool:
@@ -347,12 +347,12 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     except ValidationError as exc:
         problems += plan_problems(exc, Season)
     agents: list[RecordedAgent] = []
-    given = raw.get("agents", [])
-    if not isinstance(given, list):
-        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})"))
-    for number, one in enumerate(given if isinstance(given, list) else ()):
+    entries = raw.get("agents", [])
+    if not isinstance(entries, list):
+        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(entries).__name__})"))
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
         try:
-            agents.append(RecordedAgent.model_validate(one))
+            agents.append(RecordedAgent.model_validate(entry))
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
@@ -368,14 +368,14 @@ def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season
     """The season that a file comes to beside its records."""
     if file.problems:
         raise InputError(source, list(file.problems))
-    known = {name: (family, model) for name, family, model in follows.agents}
-    chosen = file.agents or tuple(RecordedAgent(name=name) for name in known)
+    makers = {name: (family, model) for name, family, model in follows.agents}
+    chosen = file.agents or tuple(RecordedAgent(name=name) for name in makers)
     agents = [
-        {"name": one.name, "family": one.family or known[one.name][0], "model": f"{RECORDS}/{known[one.name][1]}"}
+        {"name": one.name, "family": one.family or makers[one.name][0], "model": f"{RECORDS}/{makers[one.name][1]}"}
         for one in chosen
     ]
     stated = {"capital": follows.capital, "currency": follows.currency}
-    whole = {
+    table = {
         **file.raw,
         "agents": agents,
         "universe": list(follows.universe),
@@ -383,4 +383,4 @@ def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season
         "replicates": follows.replicates,
         **{name: value for name, value in stated.items() if value is not None},
     }
-    return read_plan(Season, whole, source)
+    return read_plan(Season, table, source)

@@ -67,8 +67,8 @@ _ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
 
 def _words(name: str) -> str:
     """The phrases of one entry of the table as one pattern."""
-    found = _TABLE[name]
-    text = f"(?:{'|'.join(found)})" if isinstance(found, list) else str(found)
+    words = _TABLE[name]
+    text = f"(?:{'|'.join(words)})" if isinstance(words, list) else str(words)
     signs = {"{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY}
     for sign in re.findall(r"\{[A-Z_]+\}", text):
         text = text.replace(sign, signs.get(sign) or _words(sign[1:-1].lower()))
@@ -163,11 +163,11 @@ def name_key(text: str) -> str:
 def _spelled(name: str) -> str:
     """A pattern for a name, its parts joined by a blank, a hyphen, an underscore, or nothing beside a digit."""
     parts = re.split(r"[\s_-]+", name.strip())
-    found = re.escape(parts[0])
-    for one, other in pairwise(parts):
-        least = 0 if one[-1:].isdigit() or other[:1].isdigit() else 1
-        found += rf"[\s_-]{{{least},2}}" + re.escape(other)
-    return found
+    pattern = re.escape(parts[0])
+    for part, other in pairwise(parts):
+        least = 0 if part[-1:].isdigit() or other[:1].isdigit() else 1
+        pattern += rf"[\s_-]{{{least},2}}" + re.escape(other)
+    return pattern
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class Names:
     @cached_property
     def by_key(self) -> Mapping[str, str]:
         """Agents by all of their names that are looked for."""
-        own = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
-        return own | {name_key(alias): agent for alias, agent in self.aliases.items()}
+        names = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
+        return names | {name_key(alias): agent for alias, agent in self.aliases.items()}
 
     @cached_property
     def _named(self) -> re.Pattern[str]:
@@ -198,29 +198,29 @@ class Names:
     @cached_property
     def scored(self) -> list[tuple[re.Pattern[str], str]]:
         """Patterns of the scores: whole names, and their words where only one score has them."""
-        found = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
+        patterns = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
         named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
-        found += [(_spelled(score.replace("_", " ")), score) for score in named]
+        patterns += [(_spelled(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
-        lead = "|".join(rf"(?<=\b{one})" for one in leads)
+        lead = "|".join(rf"(?<=\b{lead})" for lead in leads)
         for word, score in words:
-            if [one for one, _ in words].count(word) == 1:
-                found.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", score))
-        return [(re.compile(rf"\b{words}\b", re.I), score) for words, score in found]
+            if [other for other, _ in words].count(word) == 1:
+                patterns.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", score))
+        return [(re.compile(rf"\b{words}\b", re.I), score) for words, score in patterns]
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Where agents are named: start, end, agent. A longer proper name is another thing."""
         words = [word for word in text.split() if len(word) > 3]
         titled = sum(word[:1].isupper() for word in words) > 0.8 * len(words)
         before = -1
-        for found in self._named.finditer(text):
-            start, end = found.span()
+        for match in self._named.finditer(text):
+            start, end = match.span()
             word = re.match(r"\s([A-Z][a-z]+)\b", text[end : end + 40])
-            longer = word is not None and not titled and word[1].lower() not in _PLAIN and found[0][:1].isupper()
+            longer = word is not None and not titled and word[1].lower() not in _PLAIN and match[0][:1].isupper()
             inside = text[start - 1 : start] == "/" and before != start - 1
             if not (longer or inside or re.match(rf"[\s-](?:{_TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
-                yield start, end, self.by_key[name_key(found[0])]
+                yield start, end, self.by_key[name_key(match[0])]
                 before = end
 
     def find_score(self, words: str) -> str | None:
@@ -278,19 +278,19 @@ class _Reader:
             text = pattern.sub(words, text)
         return _AND.sub(self._together, text)
 
-    def _together(self, found: re.Match[str]) -> str:
+    def _together(self, match: re.Match[str]) -> str:
         """One sign for agents that are named together."""
-        signs, text = re.findall(_G, found[0]), found.string
-        follows = _CUE_FOLLOWS.match(text, found.end())
+        signs, text = re.findall(_G, match[0]), match.string
+        follows = _CUE_FOLLOWS.match(text, match.end())
         # "A beats B, and C beats D": the last name begins a comparison of its own.
-        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, found.start())
-        joined, tail = (signs[:-1], found[0][found[0].rfind(signs[-1]) :]) if own else (signs, "")
+        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
+        joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if own else (signs, "")
         if len(joined) < 2:
-            return found[0]
+            return match[0]
         self.groups[sign := chr(0xE900 + len(self.groups))] = tuple(
             dict.fromkeys(a for s in joined for a in self.groups[s])
         )
-        if found[0].lower().startswith("neither"):
+        if match[0].lower().startswith("neither"):
             self.neither.add(sign)
         return f"{sign}, and {tail}" if tail else sign
 
@@ -303,7 +303,7 @@ class _Reader:
             at = end if cut is None else cut.end()
         if self.open and not self.relations:
             # "A and B cannot be ranked": no direction, only that none is shown
-            named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
+            named = tuple(dict.fromkeys(a for group in re.findall(_G, self.text) for a in self.groups[group]))
             if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
                 self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
         if not any((self.relations, self.open, self.found["others"], _UNASSERTED.search(text))):
@@ -359,27 +359,27 @@ class _Reader:
             return inherited or (self.groups[signs[0][1]] if signs else ()), ""
         if re.search(r"\b(?:it|them) $", head, re.I):
             return self.groups[signs[-1][1]], ""
-        for found in reversed(signs):
-            between = head[found.end() :]
+        for match in reversed(signs):
+            between = head[match.end() :]
             if len(between) > 120:
                 break
-            if not found[2]:
-                measured = _MEASURED.search(head[: found.start()])
-                return self.groups[found[1]], measured[1] if measured else ""
+            if not match[2]:
+                measured = _MEASURED.search(head[: match.start()])
+                return self.groups[match[1]], measured[1] if measured else ""
             noun = _NOUN.match(between + " ")
             if noun or not between.strip(" .0123456789"):
-                return self.groups[found[1]], noun[1] if noun else "" if between.strip() else "'s"
+                return self.groups[match[1]], noun[1] if noun else "" if between.strip() else "'s"
         return inherited, ""
 
     def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
         """Who is behind a comparison, and where in ``rest`` that ends."""
-        found = _OBJECT.match(rest)
-        if found is None:
+        match = _OBJECT.match(rest)
+        if match is None:
             return (), 0
-        if found[1].lower() in ("it", "them"):
-            others = [one for one in (*self.named[::-1], self.last, self.subject, self.before) if one and one != left]
-            return (others[0] if others else ()), found.end()
-        return self.groups[found[1]], found.end()
+        if match[1].lower() in ("it", "them"):
+            others = [who for who in (*self.named[::-1], self.last, self.subject, self.before) if who and who != left]
+            return (others[0] if others else ()), match.end()
+        return self.groups[match[1]], match.end()
 
     # --- comparisons ---
 
@@ -397,8 +397,8 @@ class _Reader:
         right, end = self._right(rest, left)
         weak = _WEAK.fullmatch(word) is not None
         right = () if weak and re.match(r"\s(?:it|them)\b", rest, re.I) else right
-        if not right and not weak and (found := _AGAINST.search(cue.string)):
-            right = () if self.groups[found[1]] == left else self.groups[found[1]]
+        if not right and not weak and (match := _AGAINST.search(cue.string)):
+            right = () if self.groups[match[1]] == left else self.groups[match[1]]
         if kind == "differ" or (kind == "tie" and re.search("between|differ|separates", word)):
             both = right if len(right) > 1 else tuple(dict.fromkeys((*left, *right)))
             if len(both) < 2:
@@ -454,11 +454,11 @@ class _Reader:
             return cue.end() + end
         upto = re.search(r"\bthan\b", rest[:80], re.I)
         middle = rest[: upto.start()] if upto else re.split(r"[,.;]", rest[:60])[0]
-        generic, amount = (re.fullmatch(one, word) for one in (f"{_BETTER}|{_WORSE}", _AMOUNT))
+        generic, amount = (re.fullmatch(pattern, word) for pattern in (f"{_BETTER}|{_WORSE}", _AMOUNT))
         right, end = self._right(rest[upto.start() :], left) if upto else ((), 0)
         end += upto.start() if upto else 0
-        if not upto and (found := _AGAINST.search(cue.string)):
-            right = self.groups[found[1]]
+        if not upto and (match := _AGAINST.search(cue.string)):
+            right = self.groups[match[1]]
         if not left and right and (front := re.findall(_G, head)):
             left = self.groups[front[-1]]
         if not left:
@@ -475,7 +475,7 @@ class _Reader:
             if not right:
                 self.found["unclear"] = f"{word} than which agent"
                 return cue.end()
-        right = tuple(one for one in right if one not in left) or right
+        right = tuple(agent for agent in right if agent not in left) or right
         verb = head.split()[-1] if word in ("more", "less") and head.split() else ""
         if amount and middle.strip() and not _SCORELIKE.search(middle):
             self._criterion(middle)
@@ -483,18 +483,18 @@ class _Reader:
             self._criterion(verb)
         elif not generic and not amount:
             self._criterion(word)
-        elif generic and (found := _FOREIGN.search(middle)):
-            self._criterion(found[0])
+        elif generic and (match := _FOREIGN.search(middle)):
+            self._criterion(match[0])
         down = re.match(rf"lower|less|fewer|{_WORSE}", word)
         self._add("above", *((right, left) if down else (left, right)), head)
         return cue.end() + end
 
     def _the_other(self, left: Agents, clause: str) -> Agents:
         """With whom somebody is compared who is "better" without "than"."""
-        named = tuple(dict.fromkeys(a for one in re.findall(_G, clause) for a in self.groups[one]))
+        named = tuple(dict.fromkeys(a for group in re.findall(_G, clause) for a in self.groups[group]))
         every = self.names.agents if len(self.names.agents) == 2 else ()
-        rest = (tuple(one for one in some if one not in left) for some in (named, self.before, every))
-        return next((one for one in rest if one), ())
+        rest = (tuple(agent for agent in some if agent not in left) for some in (named, self.before, every))
+        return next((group for group in rest if group), ())
 
     def _alone(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
         """First, last, at a rank, or a superlative: the agent is before it with a verb between, or after it."""
@@ -511,17 +511,17 @@ class _Reader:
         apposed = re.fullmatch(r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between)
         linked = _BEFORE_VERB.fullmatch(between) if kind == "first verb" else _LINK.search(between) or apposed
         pronoun = re.match(r"\W*(?:it|which|who|this)\b", head, re.I) or not head.strip()
-        who = left if linked and (signed or pronoun) and len(between) <= 70 else ()
-        if word == "first" and who and not _RANKED.search(between):
+        agents = left if linked and (signed or pronoun) and len(between) <= 70 else ()
+        if word == "first" and agents and not _RANKED.search(between):
             return None
         after = None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else _NAMED_AFTER.match(rest)
-        if not who and after:
+        if not agents and after:
             if word == "first" and not re.match(
                 r"\s+(?:place|rank|position|spot|agent|model|system|prize)", rest, re.I
             ):
                 return None
-            who, end = self.groups[after[1]], cue.end() + after.end()
-        if not who or who[0] in (_ALL, _NONE):
+            agents, end = self.groups[after[1]], cue.end() + after.end()
+        if not agents or agents[0] in (_ALL, _NONE):
             return None
         criterion = _FOREIGN.search(rest[:30])
         if kind == "superlative":
@@ -531,13 +531,13 @@ class _Reader:
         elif criterion and criterion.start() < 25:
             self._criterion(criterion[0])
         if kind == "rank":
-            self._add("rank", who, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
+            self._add("rank", agents, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
             if word.endswith("only to"):
-                first, at = self._right(rest, who)
+                first, at = self._right(rest, agents)
                 self._add("first", first, (), head)
                 return end + at
         else:
-            self._add("last" if kind == "last" else "first", who, (), head)
+            self._add("last" if kind == "last" else "first", agents, (), head)
         return end
 
     # --- what was found ---
@@ -545,17 +545,17 @@ class _Reader:
     def _criterion(self, words: str) -> None:
         """Note on what a comparison is, where it is not on a score."""
         plain = words.strip(" ,")
-        if found := _OUTCOME.search(plain):
-            self.found["outcome"] = found[0]
+        if match := _OUTCOME.search(plain):
+            self.found["outcome"] = match[0]
         elif plain and not _SCORELIKE.search(plain):
             self.found["foreign"] = plain[:60]
 
     def _else(self, left: Agents, rest: str) -> None:
         """Note something that agents are compared with and that the run does not have."""
         apart = _APART.search(self.text)
-        found = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
-        if found and left and left[0] not in (_ALL, _NONE):
-            self.found["others"] = found["else"][:60].rstrip(".")
+        match = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
+        if match and left and left[0] not in (_ALL, _NONE):
+            self.found["others"] = match["else"][:60].rstrip(".")
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         near = re.split(rf",\s|{_G}", head)[-1][-60:]
@@ -568,27 +568,27 @@ class _Reader:
             kind, left, right = ("first", left, ()) if right == (_ALL,) else ("last", right, ())
         elif kind == "level" and left == (_NONE,):
             kind, left, right = "first", right, ()
-        right = tuple(one for one in right if one not in left)
+        right = tuple(agent for agent in right if agent not in left)
         several = right or (kind in ("level", "differ") and len(left) > 1)
-        whole = left and not {_ALL, _NONE} & {*left, *right}
-        if whole and (several or kind in ("first", "last", "rank")):
+        named = left and not {_ALL, _NONE} & {*left, *right}
+        if named and (several or kind in ("first", "last", "rank")):
             self.relations.append(Relation(kind, left, right, stance, rank))
 
     def _by_scores(self) -> None:
         """ "A scores 4.1, B 3.9" compares, too."""
-        found = [(float(one["n"]), self.groups[one[1]]) for one in _OWN_SCORE.finditer(self.text)]
-        if len({agents for _, agents in found}) > 1 and _SCORELIKE.search(self.text):
-            for (high, one), (low, other) in pairwise(sorted(found, reverse=True)):
+        scores = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
+        if len({agents for _, agents in scores}) > 1 and _SCORELIKE.search(self.text):
+            for (high, winners), (low, other) in pairwise(sorted(scores, reverse=True)):
                 if high > low:
-                    self._add("above", one, other, "")
+                    self._add("above", winners, other, "")
 
     def _gap(self) -> tuple[float | None, str]:
         """A difference in points, or the words of one that is in another unit."""
         for pattern in _GAP:
-            for found in pattern.finditer(self.text):
-                unit, words = (found["unit"] or "").strip(" -").lower(), found["n"].lower()
+            for match in pattern.finditer(self.text):
+                unit, words = (match["unit"] or "").strip(" -").lower(), match["n"].lower()
                 if unit and not unit.startswith(("point", "pt")) and words not in ("a", "an"):
-                    return None, found[0].strip()
+                    return None, match[0].strip()
                 if unit.startswith(("point", "pt")) or (not unit and words not in _SMALL):
                     return _SMALL.get(words) or float(words.lstrip("+")), ""
         return None, ""

@@ -35,7 +35,7 @@ from assaymark.claims.messages import (
     said,
     signed,
 )
-from assaymark.claims.orders import GAP, Evidence, Standing, contrasts_of, orders_of
+from assaymark.claims.orders import GAP, Evidence, PairResult, contrasts_of, orders_of
 from assaymark.errors import NotMeasurableError
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.protocol import AGREEMENT, Claims, Study
@@ -84,22 +84,22 @@ class Kind:
         apart = self.untouched | _NO_CLAIM
         return tuple(
             name for name in dict.fromkeys(fields)
-            if not any(name == one or name.startswith(f"{one}.") for one in apart)
+            if not any(name == field or name.startswith(f"{field}.") for field in apart)
         )  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         """The claim about some subjects as these measurements word it."""
         raise NotImplementedError
 
-    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+    def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         """The fields of a claim under ``rules``; ``for_level`` leaves out biases where there is nothing to lower."""
         raise NotImplementedError
 
-    def variants(self, claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
+    def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
         """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
         return {}
 
-    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+    def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """The sentence of a decided claim."""
         return claim.statement
 
@@ -124,50 +124,50 @@ class Order(Kind):
         says = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
         return Claim(measurement_id(self.head, labels), scope, says, subjects, dimension, self.asserts_order)
 
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
-            return self.claim(dimension, subjects[0], size=counted(len(known.agents), "agent"))
-        pair = direction(dimension, subjects[0], subjects[1], known)
+            return self.claim(dimension, subjects[0], size=counted(len(index.agents), "agent"))
+        pair = direction(dimension, subjects[0], subjects[1], index)
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
-    def evidence(self, claim: Claim, known: Index, rules: Rules) -> Evidence:
+    def evidence(self, claim: Claim, index: Index, rules: Rules) -> Evidence:
         """What supports a claim: the standing of its pairs, or the levels where no difference was tested."""
         dimension = claim.dimension
-        if not known.tested(dimension):
-            return self.by_levels(claim, known)
-        orders, found = orders_of(known, rules), list[str]()
+        if not index.tested(dimension):
+            return self.by_levels(claim, index)
+        orders, ids = orders_of(index, rules), list[str]()
         alone = len(claim.subjects) == 1
         pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
         for pair in pairs:  # the measurements that the standing of these pairs follows from
             names = pair.row.high, pair.row.low
-            if (key := ("rests", dimension, *names)) not in known.memo:
-                items = [known.contrast(dimension, *names)]
+            if (key := ("rests", dimension, *names)) not in index.memo:
+                items = [index.contrast(dimension, *names)]
                 for name in ("recusal", "length", "judges"):
-                    items += contrasts_of(name, dimension, [pair], known)
-                items += [drop for family in known.families if (drop := known.drop(dimension, family, *names))]
-                items += [] if (probe := known.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
-                known.memo[key] = [item.id for item in items]
-            found += known.memo[key]
-        return self.standing(claim, pairs, tuple(dict.fromkeys(found)), known, rules)
+                    items += contrasts_of(name, dimension, [pair], index)
+                items += [drop for family in index.families if (drop := index.drop(dimension, family, *names))]
+                items += [] if (probe := index.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
+                index.memo[key] = [item.id for item in items]
+            ids += index.memo[key]
+        return self.standing(claim, pairs, tuple(dict.fromkeys(ids)), index, rules)
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
     ) -> Evidence:
         """The evidence of a claim whose differences were tested."""
         raise NotImplementedError
 
-    def by_levels(self, claim: Claim, known: Index) -> Evidence:
+    def by_levels(self, claim: Claim, index: Index) -> Evidence:
         """What levels say where nobody tested them: a better level with all judges and without each family."""
         if not self.asserts_order:
             return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
         dimension, high = claim.dimension, claim.subjects[0]
-        others = [*claim.subjects[1:]] or [name for name in known.agents if name != high]
+        others = [*claim.subjects[1:]] or [name for name in index.agents if name != high]
         ids: list[str] = []
         behind: dict[str | None, list[str] | None] = {}  # who is at or above the first; None where one has no level
-        for family in (None, *known.families):
-            found = [known.levels.get((dimension, family, name)) for name in (high, *others)]
-            ids += [item.id for item in found if item is not None]
-            own, *values = (None if item is None else item.value for item in found)
+        for family in (None, *index.families):
+            items = [index.levels.get((dimension, family, name)) for name in (high, *others)]
+            ids += [item.id for item in items if item is not None]
+            own, *values = (None if item is None else item.value for item in items)
             there = [value for value in values if value is not None]
             behind[family] = None
             if own is not None and len(there) == len(others):
@@ -175,63 +175,63 @@ class Order(Kind):
         rests, tail = tuple(ids), "but no judge family was left out"
         status: StabilityStatus = "judge-dependent"
         if (ahead := behind[None]) != []:
-            who = f"{listing(ahead or [])} comes before it or level with it"
-            who = "some agent has no level" if ahead is None else who
-            return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", rests, tested=False)
-        if known.families:
-            turned = [family for family in known.families if behind[family] != []]
+            reason = f"{listing(ahead or [])} comes before it or level with it"
+            reason = "some agent has no level" if ahead is None else reason
+            return Evidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
+        if index.families:
+            turned = [family for family in index.families if behind[family] != []]
             status, tail = "stable", "also without any one judge family"
             if turned:
-                probes = [known.directed("probe.contrast", dimension, high, other) for other in others]
+                probes = [index.directed("probe.contrast", dimension, high, other) for other in others]
                 asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
                 status = "tie-class" if asked and all(asked) else "judge-dependent"
                 tail = f"but not without {listing(turned)}"
         return Evidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
 
-    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
-        agreement, evidence = governing_agreement(claim.dimension, known, rules), self.evidence(claim, known, rules)
+    def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+        agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
         # No other rule changes what control texts say.
         place = "adversarial", claim.id, rules.cells, rules.alpha
-        adversarial = known.once(place, lambda: bias.adversarial_of(claim, known, rules))
-        instruments = rule.instruments_of(known, rules.on_failure)
+        adversarial = index.once(place, lambda: bias.adversarial_of(claim, index, rules))
+        instruments = rule.instruments_of(index, rules.on_failure)
         bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
         if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
             return bare
         findings = [
-            one(claim, evidence, known, rules) for one in (bias.own_family_of, bias.length_of, bias.distinct_of)
+            rule_of(claim, evidence, index, rules) for rule_of in (bias.own_family_of, bias.length_of, bias.distinct_of)
         ]
         if self.asserts_order:
-            findings += [bias.other_judges_of(claim, evidence, known, rules), bias.missing_of(known, rules)]
-        findings += [bias.flagged_of(evidence, known), *bias.clusters_of(claim, evidence, known)]
+            findings += [bias.other_judges_of(claim, evidence, index, rules), bias.missing_of(index, rules)]
+        findings += [bias.flagged_of(evidence, index), *bias.clusters_of(claim, evidence, index)]
         return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
-    def variants(self, claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
-        measured = known.agreements.get(claim.dimension, ())
+    def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
+        measured = index.agreements.get(claim.dimension, ())
         word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-        found = rule.other_kappas(rules, known.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
-        if not known.tested(claim.dimension):
-            return found
-        return found | self.other_rules(rules, rule.rejecting(known, rules), len(known.dimensions) > 1)
+        others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
+        if not index.tested(claim.dimension):
+            return others
+        return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Other tests that were measured, and other shares of alpha where dimensions are claimed; or other margins."""
         orders = self.asserts_order
         return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
 
-    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+    def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
         if not fields.evidence.tested:
             return claim.statement
-        judges, scope = sum(len(item.detail["own"]) for item in known.named("panel.families")), ""
+        judges, scope = sum(len(item.detail["own"]) for item in index.named("panel.families")), ""
         if judges and fields.state("other_judges") != "yes":
             scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-        what = self.statement(claim.subjects, counted(len(known.agents), "agent"))
+        what = self.statement(claim.subjects, counted(len(index.agents), "agent"))
         on = f" on {measure_words(claim.dimension)}"
         if fields.state("distinct") == "not-told-apart":
             return f"{what}{scope}{on}, which these judges do not tell from the overall impression."
         return f"{what}{on}{scope}."
 
-    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         """Of a season's claim the sentence, the one in its place where it is not supported, and why."""
         raise NotImplementedError
 
@@ -247,25 +247,25 @@ class First(Order):
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
     ) -> Evidence:
-        agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(known, rules)
+        agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(index, rules)
         leaders = orders.leaders.items()
-        published = frozenset(which for (scale, which), one in leaders if (scale, one) == (dimension, agent))
+        published = frozenset(which for (scale, which), leader in leaders if (scale, leader) == (dimension, agent))
         each = [
-            (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
-            for one in pairs
+            (pair.row.p.get(rules.test, 1.0), pair.gated, pair.headline) if pair.row.high == agent else (1.0, 1.0, 1.0)
+            for pair in pairs
         ]
         p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
         tested = [pair for pair in pairs if pair.row.testable]
         finding: StabilityFinding | None = None
         status: StabilityStatus
-        if not known.families:
+        if not index.families:
             status, reason = "judge-dependent", ONE_FAMILY
         elif len(tested) < len(pairs):
             # An agent with pairs that cannot be tested is not first, whatever the others say.
             status, published = "not tested", frozenset()
-            others = sorted(one.other(agent) for one in pairs if one not in tested)
+            others = sorted(pair.other(agent) for pair in pairs if pair not in tested)
             reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
             if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
                 with_each = counted(len(tested), "agent")
@@ -275,35 +275,35 @@ class First(Order):
             reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
             reason = reason if pairs else "There is no other agent."
         else:
-            status = min((_survival(dimension, pair, known)[0] for pair in pairs), key=_WORST.index)
+            status = min((_survival(dimension, pair, index)[0] for pair in pairs), key=_WORST.index)
             weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
             lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant"
             worst = p_words(max(pair.plain for pair in pairs))
             about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
-            reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
+            reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, index)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
             finding = StabilityFinding(weakest.stability.state, families)
         return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
 
-    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
-        says = said("claim.says.first", agent=agent, count=count_said(len(known.agents)), scope=scope)
+        says = said("claim.says.first", agent=agent, count=count_said(len(index.agents)), scope=scope)
         untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
         led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
         lost = next((pair for pair in pairs if pair.stability.state != "stable"), None)
-        if not known.families:
-            why = said("claim.reason.one_family")
+        if not index.families:
+            reason = said("claim.reason.one_family")
         elif untested:
-            why = said("claim.reason.untested_first", agent=agent, agents=untested)
+            reason = said("claim.reason.untested_first", agent=agent, agents=untested)
         elif not fields.evidence.published or len(led) < len(pairs) or not published:
-            why = said("claim.reason.no_lead")
+            reason = said("claim.reason.no_lead")
         elif lost is not None:
-            why = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
+            reason = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
         else:
-            worst, needed = max(pair.plain for pair in pairs), orders_of(known, rules).level(AGGREGATE)
-            why = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
-        return says, said("claim.withheld.first", agent=agent), why
+            worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
+            reason = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
+        return says, said("claim.withheld.first", agent=agent), reason
 
 
 class Above(Order):
@@ -317,34 +317,34 @@ class Above(Order):
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
     ) -> Evidence:
         (pair,), dimension = pairs, claim.dimension
-        row, published, item = pair.row, pair.published, known.contrast(dimension, pair.row.high, pair.row.low)
-        status, reason = _untested(pair, item, known)
+        row, published, item = pair.row, pair.published, index.contrast(dimension, pair.row.high, pair.row.low)
+        status, reason = _untested(pair, item, index)
         if not reason and not published & {"plain", "gated"}:
-            needed = threshold(orders_of(known, rules).level(dimension))
+            needed = threshold(orders_of(index, rules).level(dimension))
             reason = f"The difference is not resolved: {p_words(pair.plain)} adjusted, {needed}."
         elif not reason:
-            status, told = _survival(dimension, pair, known)
-            reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {told}."
+            status, text = _survival(dimension, pair, index)
+            reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {text}."
         ends = interval_words(item.low, item.high)
         gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
         stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
         return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline,
                         gap)  # fmt: skip
 
-    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
-        row, item = pair.row, known.contrast(AGGREGATE, high, low)
-        one, two = sorted((high, low))
-        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (one, two)
+        row, item = pair.row, index.contrast(AGGREGATE, high, low)
+        first, two = sorted((high, low))
+        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, two)
         floor = float(item.detail.get("noise_floor") or 0.0)
-        numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(known, rules).level(AGGREGATE)}
-        if not known.families or not row.testable:
-            why = _untested_said(pair, item, known)
+        numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
+        if not index.families or not row.testable:
+            why = _untested_said(pair, item, index)
         elif row.unresolved:
-            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
+            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=two, floor=floor)
         elif not pair.published & {"plain", "gated"}:
             why = said("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
@@ -370,48 +370,48 @@ class Within(Order):
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
 
     def standing(
-        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+        self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
     ) -> Evidence:
         (pair,) = pairs
-        item = known.contrast(claim.dimension, pair.row.high, pair.row.low)
-        status, reason = _untested(pair, item, known)
+        item = index.contrast(claim.dimension, pair.row.high, pair.row.low)
+        status, reason = _untested(pair, item, index)
         if not reason:
             tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-            lost = _further_apart(pair, claim.dimension, known, rules)
+            lost = _further_apart(pair, claim.dimension, index, rules)
             status = "tie-class" if lost or not pair.within else "stable"
-            told = f"but without {listing(lost)} they are further apart"
-            told = told if lost else "also without any one judge family"
-            reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
+            text = f"but without {listing(lost)} they are further apart"
+            text = text if lost else "also without any one judge family"
+            reason = f"The two score within {rules.margin:g} of each other ({tail}), {text}."
             if not pair.within:
                 reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
-        whole = pair.p_within if status in ("stable", "tie-class") else None
-        shown = frozenset({"gated"}) if whole is not None and pair.within else frozenset[str]()
-        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), whole)
+        p_value = pair.p_within if status in ("stable", "tie-class") else None
+        shown = frozenset({"gated"}) if p_value is not None and pair.within else frozenset[str]()
+        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), p_value)
 
-    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+    def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """The sentence with the difference, from the first name to the second, and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
-        gap = rule.equivalence_gap(known.contrast(claim.dimension, *claim.subjects)) if tested else None
+        gap = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
         if gap is None:
             return claim.statement
         value, level, low, high = gap
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
-    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+    def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
-        item, margin = known.contrast(AGGREGATE, *claim.subjects), rules.margin
+        item, margin = index.contrast(AGGREGATE, *claim.subjects), rules.margin
         gap: Value = ""
         if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
             gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
         says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
-        lost = tuple(_further_apart(pair, AGGREGATE, known, rules))
+        lost = tuple(_further_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        why = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
+        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
                    needed=rules.alpha)  # fmt: skip
-        if not known.families or not pair.row.testable:
-            why = _untested_said(pair, item, known)
-        return says, said("claim.withheld.within", agents=names), why
+        if not index.families or not pair.row.testable:
+            cause = _untested_said(pair, item, index)
+        return says, said("claim.withheld.within", agents=names), cause
 
 
 class Cell(Kind):
@@ -426,9 +426,9 @@ class Cell(Kind):
         "claims.pairs", "claims.within",
     ))  # fmt: skip
 
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+    def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
         (cell,) = subjects
-        state = cell_states(known).get(cell)
+        state = cell_states(index).get(cell)
         if state is None:
             raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
         text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
@@ -436,53 +436,53 @@ class Cell(Kind):
         return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=says,
                      subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
 
-    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+    def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
-        state = cell_states(known)[claim.subjects[0]]
-        halo, item = state.halo, known.get("cell.agreement", cell=state.cell)
+        state = cell_states(index)[claim.subjects[0]]
+        halo, item = state.halo, index.get("cell.agreement", cell=state.cell)
         # Whether the composer's own judges move the cell's score
         if halo is None or halo.value is None:
-            why = "" if halo is None else f" ({halo.state})"
-            told = f"Whether the composer's own judges favour these texts was not measured{why}."
-            adversarial = Adversarial("not tested", (told,), (told,))
+            suffix = "" if halo is None else f" ({halo.state})"
+            text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
+            adversarial = Adversarial("not tested", (text,), (text,))
         elif (family := halo.detail.get("family")) is None:
-            told = "No judge shares a family with the composer of these texts, so there is no halo to look for."
-            adversarial = Adversarial("passed", (told,))
+            text = "No judge shares a family with the composer of these texts, so there is no halo to look for."
+            adversarial = Adversarial("passed", (text,))
         else:
             points = f"move the number by {signed(halo.value)} points"
             moved = f"The judges of family {family}, which wrote these texts, {points}"
             adversarial = Adversarial("passed", (f"{moved}: no halo.",))
             if halo.detail.get("triggered"):
-                told = f"{moved}: a halo, so the number without them is primary."
-                adversarial = Adversarial("construct-sensitive", (told,), (told,))
+                text = f"{moved}: a halo, so the number without them is primary."
+                adversarial = Adversarial("construct-sensitive", (text,), (text,))
         ids = () if item is None else (item.id,)
         rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
-        found = f"The number behind it is {state.numbers}: {state.outcome}"
+        numbers = f"The number behind it is {state.numbers}: {state.outcome}"
         tested, texts = state.gate.detail.get("p") is not None, cell_words(state.cell)
         status: StabilityStatus = "judge-dependent"
         published = frozenset[str]()
         if item is None or item.value is None:
-            why = "" if item is None else f" ({item.state})"
-            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{why}.", ids)
-            reason = f"{found}; whether it holds without any one judge family was not measured."
+            suffix = "" if item is None else f" ({item.state})"
+            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{suffix}.", ids)
+            reason = f"{numbers}; whether it holds without any one judge family was not measured."
         else:
-            held = rules.status(item.value)
+            reached = rules.status(item.value)
             agreed: AgreementStatus = "halt"
             word = rule.coefficient_words(item)
-            seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
-            if item.detail["unanimous"] and held == "publish":
-                agreed, seen = "publish", "every judge family sees the difference"
-            elif item.detail["leave_one_out"] and held != "halt":
-                seen = "every panel without one family sees the difference, but not every family alone"
+            sentence = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
+            if item.detail["unanimous"] and reached == "publish":
+                agreed, sentence = "publish", "every judge family sees the difference"
+            elif item.detail["leave_one_out"] and reached != "halt":
+                sentence = "every panel without one family sees the difference, but not every family alone"
                 agreed = "methodology"
-            reason = f"On {texts} {seen}; {word} over these and the honest records {number(item.value)}."
+            reason = f"On {texts} {sentence}; {word} over these and the honest records {number(item.value)}."
             agreement = Agreement(agreed, item.value, reason, ids, item.id, word)
-            reason = f"{found}, but not every panel without one judge family shows it."
+            reason = f"{numbers}, but not every panel without one judge family shows it."
             if item.detail["leave_one_out"]:
-                reason, published = f"{found}, and it holds without any one judge family.", frozenset({"gated"})
+                reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
         evidence = Evidence(status, reason, rests, published=published, tested=tested)
-        instruments = rule.instruments_of(known, rules.on_failure)
+        instruments = rule.instruments_of(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
@@ -511,28 +511,28 @@ def suppressed_phrase(claim: Claim) -> str:
     return kind(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
 
 
-def candidate_claims(wanted: Claims, known: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
+def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
     """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
     claims, asked = list[Claim](), ((FIRST, wanted.first), (ABOVE, wanted.pairs), (WITHIN, wanted.within))
-    for dimension in (AGGREGATE, *known.dimensions) if wanted.dimensions is None else wanted.dimensions:
-        for one, yes in asked:
-            if yes and (one is not WITHIN or dimension == AGGREGATE):
-                groups = combinations(known.agents, one.subjects)
-                claims += [one.put(dimension, subjects, known, rules) for subjects in groups]
-    judged = cell_states(known) if cells and wanted.cells else ()
-    return claims + [CELL.put(AGGREGATE, (cell,), known, rules) for cell in judged]
+    for dimension in (AGGREGATE, *index.dimensions) if wanted.dimensions is None else wanted.dimensions:
+        for kind, yes in asked:
+            if yes and (kind is not WITHIN or dimension == AGGREGATE):
+                groups = combinations(index.agents, kind.subjects)
+                claims += [kind.put(dimension, subjects, index, rules) for subjects in groups]
+    judged = cell_states(index) if cells and wanted.cells else ()
+    return claims + [CELL.put(AGGREGATE, (cell,), index, rules) for cell in judged]
 
 
-def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, str]:
+def direction(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
     """Which of two agents the panel saw higher: by their contrast, or by their levels where there is none."""
-    if known.tested(dimension):
-        labels = known.contrast(dimension, one, other).labels
+    if index.tested(dimension):
+        labels = index.contrast(dimension, first, other).labels
         return labels["high"], labels["low"]
-    items = [known.levels.get((dimension, None, name)) for name in (one, other)]
+    items = [index.levels.get((dimension, None, name)) for name in (first, other)]
     values = [None if item is None else item.value for item in items]
     if values[0] is None or values[1] is None or values[0] == values[1]:
-        return (one, other) if one < other else (other, one)
-    return (one, other) if values[0] > values[1] else (other, one)
+        return (first, other) if first < other else (other, first)
+    return (first, other) if values[0] > values[1] else (other, first)
 
 
 # Verdicts on claims of a study
@@ -546,18 +546,18 @@ def decide_claims(
 
     Without ``variants`` no verdict has its levels under other rules, which take most of the time.
     """
-    known, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
-    claims = candidate_claims(study.claims, known, rules)
-    ask_people(study, known, rules)
-    return tuple(decide(claim, known, rules, plan_hash, amended, variants) for claim in claims)
+    index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
+    claims = candidate_claims(study.claims, index, rules)
+    ask_people(study, index, rules)
+    return tuple(decide(claim, index, rules, plan_hash, amended, variants) for claim in claims)
 
 
 def decide(
-    claim: Claim, known: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
+    claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
     own = kind(claim)
-    fields, touched = with_people(own.fields(claim, known, rules), known, rules), own.amended(amended)
+    fields, touched = with_people(own.fields(claim, index, rules), index, rules), own.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
@@ -566,35 +566,35 @@ def decide(
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_people(own.fields(claim, known, other, for_level=True), known, other).level
-        for name, other in (own.variants(claim, known, rules) if variants else {}).items()
+        name: with_people(own.fields(claim, index, other, for_level=True), index, other).level
+        for name, other in (own.variants(claim, index, rules) if variants else {}).items()
     }
-    says, said = own.says(claim, fields, known), () if fields.level == "no-claim" else fields.conditions()
-    return fields.verdict(plan_hash, says, reasons, said, fragility, touched)
+    says, conditions = own.says(claim, fields, index), () if fields.level == "no-claim" else fields.conditions()
+    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
 
 
-def ask_people(study: Study, known: Index, rules: Rules) -> None:
+def ask_people(study: Study, index: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
-    if known.named("human.contrast") and PUT not in known.memo:
-        claims = candidate_claims(study.claims, known, rules, cells=False)
-        put_to_people((kind(one).fields(one, known, rules) for one in claims if one.asserts_order), known)
+    if index.named("human.contrast") and PUT not in index.memo:
+        claims = candidate_claims(study.claims, index, rules, cells=False)
+        put_to_people((kind(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
 
 
 # What several kinds say
 
 
-def _untested(pair: Standing, item: Measurement, known: Index) -> tuple[StabilityStatus, str]:
+def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[StabilityStatus, str]:
     """Why nothing can be said of a pair, with its status; no reason where something can."""
-    if not known.families:
+    if not index.families:
         return "judge-dependent", ONE_FAMILY
     if not pair.row.testable:
         return "not tested", f"{' and '.join(sorted((pair.row.high, pair.row.low)))}: {item.state}."
     return "tie-class", ""
 
 
-def _further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
+def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
     """The judge families without which two agents are not within the margin of each other."""
-    drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
+    drops = {family: index.drop(dimension, family, pair.row.high, pair.row.low) for family in index.families}
     return [
         family
         for family, item in drops.items()
@@ -602,24 +602,24 @@ def _further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -
     ]
 
 
-def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
+def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
     """What leaving out each family does to a published order, in words that follow "is significant"."""
-    found, families = pair.stability, listing(list(pair.stability.families))
-    if found.state == "stable":
+    stability, families = pair.stability, listing(list(pair.stability.families))
+    if stability.state == "stable":
         return "stable", "and holds without any one judge family"
-    if found.state == "rests-on":
+    if stability.state == "rests-on":
         return "judge-dependent", f"but the order needs judge family {families} to be seen"
-    probe = known.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
+    probe = index.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
     zero = contains_zero(probe)
     if probe is None or zero is None:
         return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
     # What the held-out judge said, without the direction that is not supported.
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
-    who = f"The held-out judge {judge}" if judge else "The held-out judge"
+    subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
     says = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    told = f"but it turns without judge family {families}. {who} was asked; {says}"
-    return "tie-class" if zero else "judge-dependent", told
+    text = f"but it turns without judge family {families}. {subject} was asked; {says}"
+    return "tie-class" if zero else "judge-dependent", text
 
 
 def contains_zero(probe: rule.Signed | None) -> bool | None:
@@ -649,18 +649,18 @@ def count_said(n: int) -> Said | int:
     return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
-def _untested_said(pair: Standing, item: Measurement, known: Index) -> Said:
+def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
     """Why nothing can be said of a pair: one judge family, or too few periods."""
-    if not known.families:
+    if not index.families:
         return said("claim.reason.one_family")
-    (one, two), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
-    serial = known.get("order.autocorrelation", dimension=AGGREGATE)
+    (first, two), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
+    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
+    return said("claim.reason.untested", one=first, two=two, n=periods, needed=fewest)
 
 
-def _dropped_said(pair: Standing) -> Said:
+def _dropped_said(pair: PairResult) -> Said:
     """What leaving out a judge family takes away."""
     families = pair.stability.families
     return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

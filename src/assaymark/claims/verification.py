@@ -127,11 +127,11 @@ class _OfStudy(_Head):
         are not a plan's but entries of the fragility table, and names that are there twice."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
         head, count = claim.id.partition("[")[0], len(set(claim.subjects))
-        wanted = KINDS[head].subjects if head in KINDS else 0
-        if not wanted:
+        expected = KINDS[head].subjects if head in KINDS else 0
+        if not expected:
             yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
-        elif not count == len(claim.subjects) == wanted:
-            what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+        elif not count == len(claim.subjects) == expected:
+            what = f"a claim {head!r} has {'one subject' if expected == 1 else 'two different subjects'}"
             yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
         for name in ("alpha", "cell_alpha", "share"):
             if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
@@ -139,11 +139,11 @@ class _OfStudy(_Head):
         for name in ("margin", "span"):
             if not 0 < getattr(rules, name) < math.inf:
                 yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
-        known = Rules.__dataclass_fields__
+        defaults = Rules.__dataclass_fields__
         for name in ("kappa", "test", "source"):
-            if getattr(rules, name) != known[name].default:
+            if getattr(rules, name) != defaults[name].default:
                 yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-        yield from _named(stated, known)
+        yield from _named(stated, defaults)
         for name in ("agents", "dimensions", "families"):
             names = getattr(study, name)
             if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -159,22 +159,22 @@ class _OfStudy(_Head):
 
     def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
         """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
-        claim, wanted, agents = self.verdict.claim, set[str](), len(self.study.agents)
+        claim, expected, agents = self.verdict.claim, set[str](), len(self.study.agents)
         measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
         if claim.dimension in measured and not claim.id.startswith("cell["):
-            wanted = {scale for scale in (AGGREGATE, *self.study.dimensions) if self.rules.claims_scale(scale)}
+            expected = {scale for scale in (AGGREGATE, *self.study.dimensions) if self.rules.claims_scale(scale)}
         scales = {} if self.other_pairs is None else self.other_pairs.scales
-        if set(scales) != wanted:
-            named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
+        if set(scales) != expected:
+            named = [", ".join(sorted(names)) or "none" for names in (expected, scales)]
             yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
             return
         for scale, rows in scales.items():
-            own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
+            claimed = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
             where = f"other_pairs.scales.{scale}"
             if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
                 yield Problem(where, "is needed: the claim depends on it")
             elif rows is not None and self.other_pairs is not None:
-                yield from rows.wrong(agents * (agents - 1) // 2 - own, self.other_pairs.tests, where)
+                yield from rows.wrong(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, where)
 
 
 @record
@@ -190,19 +190,19 @@ class _OfSeason(_Head):
     def wrong(self) -> Iterator[Problem]:
         """Rules that no plan can have."""
         raw: Mapping[str, Any] = self.rules
-        known = SeasonGates.__dataclass_fields__
+        defaults = SeasonGates.__dataclass_fields__
         kinds: Mapping[str, tuple[type, ...]] = {
             **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
             **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
             **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
         }
-        problems = [*_named(raw, known)]
+        problems = [*_named(raw, defaults)]
         for name, forms in kinds.items():
             boolean = bool not in forms and isinstance(raw.get(name), bool)
             if name in raw and (boolean or not isinstance(raw[name], forms)):
                 problems.append(Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})"))
         for name in ("kappa", "test"):
-            if name in raw and raw[name] != known[name].default:
+            if name in raw and raw[name] != defaults[name].default:
                 problems.append(Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})"))
         if raw.get("on_failure") not in (None, "qualified", "no-claim"):
             what = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
@@ -212,10 +212,10 @@ class _OfSeason(_Head):
         yield from problems
 
 
-def _named(stated: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+def _named(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
     """Rules that are missing, and names that are none."""
-    for name in sorted({*stated} ^ {*known}):
-        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
+    for name in sorted({*stated} ^ {*defaults}):
+        yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
 
 
 _KINDS: Final[Mapping[str, Any]] = {
@@ -264,21 +264,21 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
-    found = (_season if season else _study)(certificate)
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+    checks = (_season if season else _study)(certificate)
+    return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
 def _study(certificate: Mapping[str, JSON]) -> Findings:
     """What differs in a certificate of a study."""
-    whole, measurements = _read(certificate)
-    study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
+    document, measurements = _read(certificate)
+    study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
         recomputation = Recomputation(study, rules, measurements)
-        found, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
+        checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
         items = recomputation.again(measurements)
-        found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
+        checks.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
-        known = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
+        index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
         rows: dict[str, tuple[Row, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):
@@ -291,15 +291,15 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
             else:
                 other = dict(zip(left, columns.rows(left), strict=True))
             if other:
-                found.given("p-values of the pairs that the claim is not about are")
-            rows[scale] = tuple(other.get(pair) or row_of(known, scale, *pair) for pair in pairs)
-        known = replace(known, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
+                checks.given("p-values of the pairs that the claim is not about are")
+            rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
+        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(document.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
-        claim = kind(claim).put(claim.dimension, claim.subjects, known, rules)
-        verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
-        found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
-        found.compare_verdicts(stated, verdict)
-        return found
+        claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
+        verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
+        checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
+        checks.compare_verdicts(stated, verdict)
+        return checks
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
@@ -311,11 +311,11 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         if problems := list(stated.wrong()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(condition) for condition in raw["hindsight"])})
         items = []
         for at, entry in enumerate(stated.tables):
-            whole = canonical_json({"method": "", "value": None} | entry)
-            items.append(parse(Measurement, whole, source=f"{SOURCE}, measurements.{at}"))
+            text = canonical_json({"method": "", "value": None} | entry)
+            items.append(parse(Measurement, text, source=f"{SOURCE}, measurements.{at}"))
         season = Season(items, gates, stated.verdict.plan_hash)
         families, agents = season.known.families, season.known.agents
         study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
@@ -323,28 +323,28 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
-        found, claim = recomputation.found, stated.verdict.claim
-        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        checks, claim = recomputation.found, stated.verdict.claim
+        checks.given("the rules, the judges and their families, which the hash of the plan stands for, are")
         again = recomputation.again(items)
         for agent in claim.subjects:
             # The lowest and the highest judge of the agents that a claim is about, from their composites.
-            mine = [one for one in again if one.labels.get("agent") == agent]
-            points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
-            total = next((one for one in mine if one.name == rule.TOTAL), None)
+            of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
+            points = [one.value for one in of_agent if one.name == rule.COMPOSITE and one.value is not None]
+            total = next((measurement for measurement in of_agent if measurement.name == rule.TOTAL), None)
             if points and total is not None and total.value is not None:
-                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+                checks.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                checks.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                checks.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        checks.given("totals, noise floors, returns and what the pairs beside the claim's show are")
         decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
-        same = [one for one in decided if one.verdict.claim.id == claim.id]
+        same = [verdict for verdict in decided if verdict.verdict.claim.id == claim.id]
         if not same:
-            found.compare("the claim", claim.id, None)
-        for one in same:
-            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
-            found.compare("kind of the claim", stated.kind, one.kind)
-            found.compare_verdicts(stated.verdict, one.verdict)
-        return found
+            checks.compare("the claim", claim.id, None)
+        for verdict in same:
+            checks.compare("scope in the tuple", stated.claim_scope, verdict.verdict.claim.scope)
+            checks.compare("kind of the claim", stated.kind, verdict.kind)
+            checks.compare_verdicts(stated.verdict, verdict.verdict)
+        return checks
     except InputError:
         raise
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
@@ -365,7 +365,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
             )
         raise InputError(SOURCE, [Problem("format", what)])
     try:
-        found = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
+        parsed = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
     except InputError as exc:
         problems = []
         for problem in exc.problems:
@@ -377,20 +377,20 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*found.wrong(certificate["rules"])]
-    named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
+    problems = [*parsed.wrong(certificate["rules"])]
+    named = not any(problem.where.startswith(("claim.", "study.")) for problem in problems)
     measurements = []
     for section in SECTIONS:
-        for at, entry in enumerate(getattr(found, section)):
+        for at, entry in enumerate(getattr(parsed, section)):
             item, wrong = _measurement(entry, section, f"{section}.{at}")
             problems += wrong
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += found.wrong_pairs(measurements) if named else ()
+    problems += parsed.wrong_pairs(measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
-    return found, tuple(measurements)
+    return parsed, tuple(measurements)
 
 
 def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -427,12 +427,12 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
             try:
                 form.validate_json(canonical_json(detail[key]), strict=True)
             except ValidationError as exc:
-                found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
+                wrong = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
             else:
                 tables = detail[key].items() if key == "tables" else ()
-                found = [(f"{place}.{one}", "must be a square of counts") for one, cells in tables
+                wrong = [(f"{place}.{name}", "must be a square of counts") for name, cells in tables
                          if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
-            problems += [Problem(*one) for one in found]
+            problems += [Problem(*problem) for problem in wrong]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
@@ -442,9 +442,9 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    wanted = [frozenset(label.split()) for label in KEPT[name].labels]
-    if frozenset(item.labels) not in wanted:
-        listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
+    allowed = [frozenset(label.split()) for label in KEPT[name].labels]
+    if frozenset(item.labels) not in allowed:
+        listed = " or ".join(", ".join(sorted(names)) or "none" for names in allowed)
         got = ", ".join(sorted(item.labels)) or "none"
         problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
     if not problems and stated != item.id:
@@ -455,9 +455,9 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
 
 
 def _said_of(raw: Any) -> Said:
-    def value(given: Any) -> Any:
-        if isinstance(given, dict):
-            return _said_of(given)
-        return tuple(map(str, given)) if isinstance(given, list) else given
+    def value(argument: Any) -> Any:
+        if isinstance(argument, dict):
+            return _said_of(argument)
+        return tuple(map(str, argument)) if isinstance(argument, list) else argument
 
-    return Said(str(raw["key"]), {str(name): value(given) for name, given in raw["values"].items()})
+    return Said(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

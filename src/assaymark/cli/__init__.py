@@ -48,9 +48,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        # Arrow and NumPy would load them, for half a second
+        opts.ALONE.set(True)
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
-            sys.meta_path.insert(0, _WithoutPandas())
+            opts.without("pandas", "charset_normalizer")  # Arrow and NumPy would take half a second for them
     with opts.logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
@@ -82,15 +82,6 @@ def main(argv: list[str] | None = None) -> int:
             line = f"stopped: {opts.WHOLE}"
         opts.print_error(f"assaymark: {line}")
         return int(status)
-
-
-class _WithoutPandas:
-    """Says that pandas is not there, nor what guesses encodings for NumPy's readers of Fortran: nothing needs them."""
-
-    def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
-        """Refuse it, and know nothing of any other module."""
-        if fullname in ("pandas", "charset_normalizer"):
-            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 
 def _version(wanted: bool) -> None:
@@ -164,11 +155,11 @@ class Root(opts.CommandGroup):
     def get_command(self, _ctx: Context, cmd_name: str) -> Command | None:
         """One command, loaded now."""
         if cmd_name not in self.commands and cmd_name in _PLACES:
-            made: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
-            for each in (made, *(group.typer_instance for group in made.registered_groups)):
+            command: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
+            for each in (command, *(group.typer_instance for group in command.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
                     info.cls = opts.Verb
-            self.commands[cmd_name] = _GROUP(made).commands[cmd_name]
+            self.commands[cmd_name] = _GROUP(command).commands[cmd_name]
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
@@ -56,6 +58,20 @@ _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
 
+ALONE: Final = ContextVar("alone", default=False)  # whether the process is the command's and nobody else's
+
+
+def without(*modules: str) -> None:
+    """Say that modules are not there, where the process is the command's alone: others load them, and need them not."""
+
+    def refuse(fullname: str, _path: object, _target: object = None) -> None:
+        if fullname in modules:
+            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
+
+    if ALONE.get():
+        sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))
+
+
 def verbosity() -> Verbosity:
     """How loudly the command that is running speaks."""
     return _VERBOSITY.get()
@@ -81,13 +97,13 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Verbosi
 @cache
 def voice_options() -> tuple[Parameter, ...]:
     """The two options that every command takes, made once: the parser tells options apart by who they are."""
-    made = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-    @made.command()
+    @app.command()
     def _both(quiet: Quiet = False, verbose: Verbose = False) -> None:
         pass
 
-    return tuple(get_command(made).params)
+    return tuple(get_command(app).params)
 
 
 @contextmanager
@@ -100,7 +116,7 @@ def logging_session() -> Iterator[None]:
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    found = _VERBOSITY.set(Verbosity.NORMAL)
+    token = _VERBOSITY.set(Verbosity.NORMAL)
     handler = _StderrHandler(time.monotonic())
     logger = logging.getLogger("assaymark")
     logger.addHandler(handler)
@@ -110,18 +126,18 @@ def logging_session() -> Iterator[None]:
     # An end that comes while a connection is closed goes on to the caller; its traceback is not for the user.
     pool.setLevel(logging.CRITICAL)
     main = threading.current_thread() is threading.main_thread()
-    kept = signal.getsignal(signal.SIGTERM)
-    if main and kept is not signal.SIG_IGN:
+    previous = signal.getsignal(signal.SIGTERM)
+    if main and previous is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
         if main:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL if kept is None else kept)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL if previous is None else previous)
         logger.removeHandler(handler)
         logger.setLevel(before[0])
         pool.setLevel(before[1])
-        _VERBOSITY.reset(found)
+        _VERBOSITY.reset(token)
 
 
 class _StderrHandler(logging.Handler):
@@ -169,8 +185,8 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def working(kept: str = KEPT) -> Iterator[None]:
-    """Show on stderr how far the work in the block is; when it is stopped, ``kept`` says what is safe."""
+def working(advice: str = KEPT) -> Iterator[None]:
+    """Show on stderr how far the work in the block is; when it is stopped, ``advice`` says what is safe."""
     from assaymark.workflow import bars
 
     with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
@@ -178,7 +194,7 @@ def working(kept: str = KEPT) -> Iterator[None]:
             yield
         except BaseException as exc:
             if was_interrupt(exc):
-                raise StoppedError(f"stopped{shown.where()}: {kept}") from None
+                raise StoppedError(f"stopped{shown.where()}: {advice}") from None
             raise
 
 
@@ -278,38 +294,38 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
             yield from (word, *rest)
             return
         name, equals, value = word.partition("=")
-        found: str | None = name
+        canonical: str | None = name
         if name not in options and name.startswith("--"):
             plain = name.replace("_", "-")
             tried = (plain, plain + "s", plain.removesuffix("s"), *ALIASES.get(plain, ()))
-            found = next((one for one in tried if one in options), None)
-        if found is None and name in named:
+            canonical = next((option for option in tried if option in options), None)
+        if canonical is None and name in named:
             yield from (value,) if equals else ()
             continue
-        yield (found or name) + equals + value
-        if not equals and found in options and not (options[found].is_flag or options[found].count):
+        yield (canonical or name) + equals + value
+        if not equals and canonical in options and not (options[canonical].is_flag or options[canonical].count):
             yield from (value for value in [next(rest, None)] if value is not None)
 
 
 def misuse(error: typer.TyperException) -> str:
     """What is wrong with a command line, in one line, with what may have been meant, or an example."""
-    said = " ".join(error.format_message().removeprefix("Invalid value: ").split())
-    said = said.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
-    said = said.partition(", unable to parse")[0].replace(": Input should", ": it should")
+    message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
+    message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
+    message = message.partition(", unable to parse")[0].replace(": Input should", ": it should")
     possible = getattr(error, "possibilities", None) or ()
     near = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
     if near:
-        said += f"; did you mean {' or '.join(sorted(near))}?"
+        message += f"; did you mean {' or '.join(sorted(near))}?"
     ctx: Any = getattr(error, "ctx", None)
     if ctx is None:
-        return said
-    said = said[:1].lower() + said[1:]
+        return message
+    message = message[:1].lower() + message[1:]
     if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
-        said += "; the options of a command stand behind its name"
+        message += "; the options of a command stand behind its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)
-    if example is None or said.endswith("?"):
-        return f"{said}{'' if said.endswith('?') else ';'} see: {ctx.command_path} --help"
-    return f"{said}; for example: {example}"
+    if example is None or message.endswith("?"):
+        return f"{message}{'' if message.endswith('?') else ';'} see: {ctx.command_path} --help"
+    return f"{message}; for example: {example}"
 
 
 def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
@@ -349,8 +365,8 @@ class _BuiltIn(Mapping[str, "Model"]):
     def _groups(self) -> Iterator[Mapping[str, Model]]:
         for at, (module, function) in enumerate(self.modules):
             if at == len(self._loaded):
-                found = getattr(import_module(f"assaymark.{module}"), function)()
-                self._loaded.append(found if isinstance(found, Mapping) else {found.name: found})
+                group = getattr(import_module(f"assaymark.{module}"), function)()
+                self._loaded.append(group if isinstance(group, Mapping) else {group.name: group})
             yield self._loaded[at]
 
     def __getitem__(self, name: str) -> Model:
@@ -378,8 +394,8 @@ def payer(ctx: Context) -> Models:
     """The models that a command may ask, at the prices and within the budget of its options."""
     from assaymark.workflow import paid_models
 
-    given = ctx.params
-    return paid_models(models(), given["budget"], given["prices"], given.get("strict_agents", False))
+    options = ctx.params
+    return paid_models(models(), options["budget"], options["prices"], options.get("strict_agents", False))
 
 
 def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
@@ -397,9 +413,9 @@ def say_json(value: object) -> None:
     typer.echo(canonical_json(value))
 
 
-def say_forecast(ctx: Context, found: Forecast) -> None:
+def say_forecast(ctx: Context, forecast: Forecast) -> None:
     """What a dry run found."""
-    say(ctx, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
+    say(ctx, {"dry_run": True, "models": forecast.models, "usd": forecast.usd}, forecast.lines)
 
 
 def say_paid(

@@ -69,31 +69,31 @@ def check(
     run_check(ctx, table, out, labels=out)
 
 
-def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -> None:
+def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any) -> None:
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
     from assaymark.importers.scores import UnnamedError
 
     asked = ctx.params
-    given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
-    given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
+    options |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
+    options |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
     with opts.working(opts.NOTHING):
         try:
-            found = workflow.check_table(table, dimensions=asked["dimensions"], **given)
+            checked = workflow.check_table(table, dimensions=asked["dimensions"], **options)
         except UnnamedError as exc:
             if (named := chosen(exc)) is None:
                 raise
-            given |= {"dimensions": asked["dimensions"], exc.wanted: named}
-            found = workflow.check_table(table, **given)
-        page = None if out is None else found.save(out)
-    show_checked(ctx, found, page)
+            options |= {"dimensions": asked["dimensions"], exc.wanted: named}
+            checked = workflow.check_table(table, **options)
+        page = None if out is None else checked.save(out)
+    show_checked(ctx, checked, page)
 
 
-def show_checked(ctx: typer.Context, found: Checked, page: Path | None) -> None:
+def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
     if ctx.params["json"]:
-        opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
+        opts.say_json(checked.document | ({} if page is None else {"page": str(page)}))
         return
-    opts.show(found.summary)
+    opts.show(checked.summary)
     opts.print_lines([] if page is None else [f"page: {page}"])
 
 
@@ -101,36 +101,36 @@ def chosen(error: UnnamedError) -> tuple[str, ...] | None:
     """Which numeric columns are scores, by a question on a terminal; None where nobody can be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    known = {str(at): name for at, name in enumerate(error.columns, 1)}
-    numbered = ", ".join(f"{at} {name}" for at, name in known.items())
+    names = {str(at): name for at, name in enumerate(error.columns, 1)}
+    numbered = ", ".join(f"{at} {name}" for at, name in names.items())
     what = "scores" if error.wanted == "dimensions" else "judges"
-    said = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
-    return tuple(known.get(one, one) for one in (part.strip() for part in said.split(",")) if one)
+    reply = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
+    return tuple(names.get(word, word) for word in (part.strip() for part in reply.split(",")) if word)
 
 
-def mapped(given: Sequence[str], flag: str) -> dict[str, str]:
+def mapped(pairs: Sequence[str], flag: str) -> dict[str, str]:
     """``name=value`` options, and TOML files of them, as a mapping."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     problems: list[Problem] = []
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals and one.endswith(".toml"):
+    for word in pairs:
+        name, equals, value = word.partition("=")
+        if not equals and word.endswith(".toml"):
             from assaymark.plan import read_toml
 
-            tree = read_toml(workflow.read_text(Path(one), "column map"), source=one)
+            tree = read_toml(workflow.read_text(Path(word), "column map"), source=word)
             words = {key: item for key, item in tree.items() if isinstance(item, str)}
-            problems += [Problem(f"{one}: {key}", "must be the name of a column") for key in tree if key not in words]
-            found |= words
+            problems += [Problem(f"{word}: {key}", "must be the name of a column") for key in tree if key not in words]
+            values |= words
         elif not (equals and name.strip() and value.strip()):
             from assaymark.importers.roles import ROLES
 
-            known = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
-            problems.append(Problem(flag, f"must be written NAME=VALUE (got {one!r:.60}){known}"))
+            roles = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
+            problems.append(Problem(flag, f"must be written NAME=VALUE (got {word!r:.60}){roles}"))
         else:
-            found[name.strip()] = value.strip()
+            values[name.strip()] = value.strip()
     if problems:
         raise InputError("check", problems)
-    return found
+    return values
 
 
 @contextmanager
@@ -168,10 +168,10 @@ def gate(
     from assaymark.records import to_json
 
     with _errors():
-        found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
-        value = to_json(found) | {"claim": claim, "at_least": at_least}
-        opts.say(ctx, value, workflow.gate_lines(found, at_least))
-    if not found.passed:
+        gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        value = to_json(gated) | {"claim": claim, "at_least": at_least}
+        opts.say(ctx, value, workflow.gate_lines(gated, at_least))
+    if not gated.passed:
         raise typer.Exit(1)
 
 
@@ -199,24 +199,24 @@ def proofread(
     with _errors():
         decided = workflow.read_decided(run, alias or ())
         documents = [workflow.read_document(path, decided) for path in dict.fromkeys(file)]
-        found = [workflow.proofread_text(document, decided) for document in documents]
+        checked = [workflow.proofread_text(document, decided) for document in documents]
         changes: list[str] = []
         if fix:
-            fixed = [workflow.fix_text(one, decided) for one in found]
-            found, changes = [one for one, _ in fixed], [line for _, lines in fixed for line in lines]
-    failing = any(one.fails for text in found for one in text.found)
+            fixed = [workflow.fix_text(document, decided) for document in checked]
+            checked, changes = [document for document, _ in fixed], [line for _, lines in fixed for line in lines]
+    failing = any(placed.fails for text in checked for placed in text.found)
     if json or format == "json":
         opts.say_json({
-            "run": str(run), "findings": [one.view for text in found for one in text.found], "failing": failing,
+            "run": str(run), "findings": [placed.view for text in checked for placed in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
-        opts.say_json(workflow.sarif(found))
+        opts.say_json(workflow.sarif(checked))
     elif format == "github":
-        for line in workflow.github_lines(found):
+        for line in workflow.github_lines(checked):
             typer.echo(line)
     else:
-        lines = workflow.proofread_lines(found, decided, fixing=fix)
+        lines = workflow.proofread_lines(checked, decided, fixing=fix)
         opts.print_lines([*changes, *([""] if changes else []), *lines])
     if failing:
         raise typer.Exit(1)
@@ -250,8 +250,8 @@ def serve(
         names = ["localhost" if everywhere else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
-        said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        opts.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        lines = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
+        opts.print_lines([*lines, "Ctrl-C ends this; a run that is under way goes on"])
         if open_:
             webbrowser.open(address)
         try:
@@ -310,10 +310,10 @@ def examine(environment: Mapping[str, str]) -> list[Finding]:
     for provider in (RESPONSES, ANTHROPIC, GOOGLE):
         for name in provider.key_envs:
             key(name, f"models {provider.name}/...")
-    for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
+    for extra in dict.fromkeys(source.extra for source in SOURCES.values()):
         package(_CLIENTS[extra], f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull")
-    for name in dict.fromkeys(filter(None, (one.key_variable for one in SOURCES.values()))):
-        asking = ", ".join(source for source, one in SOURCES.items() if one.key_variable == name)
+    for name in dict.fromkeys(filter(None, (source.key_variable for source in SOURCES.values()))):
+        asking = ", ".join(source for source, entry in SOURCES.items() if entry.key_variable == name)
         key(name, f"assaymark data pull: {asking}")
     return findings
 
@@ -331,8 +331,8 @@ def doctor(ctx: typer.Context, json: AsJson = False) -> None:
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
         f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(sorted(opts.models()))}",
     ]  # fmt: skip
-    marks = ["yes" if one.present else ("NO " if one.needed else "no ") for one in findings]
-    lines = [f"{mark}  {one.what:<20} {one.detail}" for mark, one in zip(marks, findings, strict=True)]
+    marks = ["yes" if finding.present else ("NO " if finding.needed else "no ") for finding in findings]
+    lines = [f"{mark}  {finding.what:<20} {finding.detail}" for mark, finding in zip(marks, findings, strict=True)]
     opts.say(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
     if missing:
         raise AssayError("a package that assaymark needs is missing")

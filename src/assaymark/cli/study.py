@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,8 +45,8 @@ def demo(
     out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
         with working(opts.NOTHING):
-            found, page = workflow.check_real(out)
-        tables.show_checked(ctx, found, page)
+            checked, page = workflow.check_real(out)
+        tables.show_checked(ctx, checked, page)
         return
     with working():
         result = workflow.demo(RunFolder(out), opts.models(), datetime.now(UTC))
@@ -106,8 +107,8 @@ def controls(
     """
     now = datetime.now(UTC)
     with working():
-        made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
-    say(ctx, made.done, made.lines)
+        result = workflow.make_controls(RunFolder(run), now, count, [kind.strip() for kind in kinds.split(",")], seed)
+    say(ctx, result.done, result.lines)
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
@@ -116,14 +117,14 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     now = datetime.now(UTC)
     text = workflow.study_text(study)
     if workflow.is_plan_of_scores(text, str(study)):
-        made, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
-        lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
-        say(ctx, {"plan_hash": made, "locked_at": when}, lines)
+        fingerprint, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
+        lines = [f"plan hash {fingerprint}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
+        say(ctx, {"plan_hash": fingerprint, "locked_at": when}, lines)
         return
     with working():
         locked = workflow.lock_study(RunFolder(out), text, str(study), now, opts.models())
-    found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
+    value = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
+    say(ctx, value | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
 @app.command(epilog=examples(
@@ -148,15 +149,15 @@ def amend(
         if out is not None or reason is not None:
             opts.refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
-        made = workflow.adopt_rules(folder, now)
+        amendment = workflow.adopt_rules(folder, now)
     elif out is None or reason is None:
         opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
-        made = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
-    kept = workflow.read_lock(folder)["preregistered"]
-    value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
-    say(ctx, value, workflow.amendment_lines(made))
+        amendment = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
+    preregistered = workflow.read_lock(folder)["preregistered"]
+    value = {"amendment": amendment, "plan_hash": amendment.plan_after, "preregistered": preregistered}
+    say(ctx, value, workflow.amendment_lines(amendment))
 
 
 @app.command(epilog=examples(
@@ -170,17 +171,19 @@ def run(
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
-    who = opts.payer(ctx)
+    if all(model.startswith("reference/") for model in re.findall(r"""\bmodel\s*=\s*["']([^"']*)""", text)):
+        opts.without("pandas")  # Arrow would load it, and nobody else's code is there that may want it
+    models = opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))
         return
     with working():
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
-            workflow.start(folder, text, str(study), now, who)
-        result = workflow.finish(folder, who)
-    _finish(ctx, folder, result, who)
+            workflow.start(folder, text, str(study), now, models)
+        result = workflow.finish(folder, models)
+    _finish(ctx, folder, result, models)
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
@@ -191,10 +194,10 @@ def worker(
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     if (run is None) == (ledger is None):
         opts.refuse(ctx, "give a run folder, or --ledger URL")
-    who = opts.payer(ctx)
+    models = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
     with working():
-        summary = workflow.work(where, who)
+        summary = workflow.work(where, models)
     say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -217,15 +220,15 @@ def judge(
             read = workflow.reparse(folder, datetime.now(UTC))
         say(ctx, {"amendment": read.done}, read.lines)
         return
-    who = opts.payer(ctx)
+    models = opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(models)))
         return
     with working():
-        workflow.decide(folder, who)
-        result = workflow.judge(folder, who)
+        workflow.decide(folder, models)
+        result = workflow.judge(folder, models)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
+    opts.say_paid(ctx, folder, models, dataclasses.asdict(result), [line])
 
 
 @app.command(epilog=examples(
@@ -255,11 +258,11 @@ def measure(
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
         with working(opts.NOTHING if out is None else opts.KEPT):
-            found = workflow.measure_table(
+            measured = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
-        value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
-        say(ctx, value, found.lines())
+        value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": measured.notes}
+        say(ctx, value, measured.lines())
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))
@@ -284,11 +287,11 @@ def claim(
         say(ctx, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
-    found = {path: workflow.verify_certificate(path) for path in verify}
-    lines = [line for path, one in found.items() for line in workflow.verification_lines(one, path)]
-    say(ctx, {str(path): one for path, one in found.items()}, lines)
-    if wrong := sum(not one.ok for one in found.values()):
-        raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
+    results = {path: workflow.verify_certificate(path) for path in verify}
+    lines = [line for path, verification in results.items() for line in workflow.verification_lines(verification, path)]
+    say(ctx, {str(path): verification for path, verification in results.items()}, lines)
+    if wrong := sum(not verification.ok for verification in results.values()):
+        raise AssayError(f"{wrong} of {len(results)} certificates do not follow from their own tables")
 
 
 @app.command(epilog=examples("assaymark verify runs/mine", "assaymark verify runs/mine --json | jq .differences"))
@@ -297,14 +300,14 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 
     Nothing is changed, and a read-only copy is enough. Exit status 1 if anything differs; every such file is named.
     """
-    found = workflow.verify_run(RunFolder(run))
+    verified = workflow.verify_run(RunFolder(run))
     value = {
-        "same": found.same,
-        "differences": [{"file": difference.where, "what": difference.what} for difference in found.differences],
-        "notes": found.notes,
+        "same": verified.same,
+        "differences": [{"file": difference.where, "what": difference.what} for difference in verified.differences],
+        "notes": verified.notes,
     }
-    say(ctx, value, found.lines)
-    if count := len(found.differences):
+    say(ctx, value, verified.lines)
+    if count := len(verified.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
 
@@ -326,17 +329,17 @@ def plan_calls(
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
     With a price of human grades, the cheapest design is one that people confirm.
     """
-    given = dict(workflow.PRICES if not price else {})
+    prices = dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
         opts.refuse(ctx, "--budget or --effect is needed")
-    for one in price or ():
-        name, _, value = one.partition("=")
+    for text in price or ():
+        name, _, value = text.partition("=")
         try:
-            given[name.strip()] = float(value)
+            prices[name.strip()] = float(value)
         except ValueError:
-            opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
+            opts.refuse(ctx, f"--price must be written call=0.01 (got {text!r})")
     with working(opts.NOTHING):
-        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
+        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, prices)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
@@ -348,7 +351,7 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "What may be said",
+    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "Supported claims",
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[str, option("Further language of the main pages: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
@@ -360,7 +363,7 @@ def report(
     if out is not None:
         with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
-        named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
+        named = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
@@ -380,9 +383,9 @@ def report(
                 then = f"assaymark season publish {folder.path} --out SITE"
                 raise AssayError(f"the pages of a season are a site; run: {then}")
             case "judges":
-                made = workflow.datasheet_report(folder, calls, language)
-                value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-                say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+                sheets = workflow.datasheet_report(folder, calls, language)
+                value = {"page": str(sheets.page), "datasheets": sheets.sheets, "agreement": sheets.agreement}
+                say(ctx, value, [f"{len(sheets.sheets)} datasheets", f"page: {sheets.page}"])
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
@@ -411,15 +414,15 @@ def export(
     folder = RunFolder(run)
     with working(opts.WHOLE):
         logs = workflow.export_inspect(folder, out) if out is not None else []
-        tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
+        tables = [str(path) for path in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
+def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, models: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
-    opts.say_paid(ctx, folder, who, value, [f"page: {result.page}"], (), result.summary)
+    opts.say_paid(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
 
 # --- People -----------------------------------------------------------------------------------------------------------
@@ -455,8 +458,8 @@ def draw(
     """
     with workflow.new_folder(out) if run.is_file() else nullcontext():
         folder = _folder(run, out)
-        made = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
-    say(ctx, made, workflow.draw_lines(folder, made))
+        drawn = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
+    say(ctx, drawn, workflow.draw_lines(folder, drawn))
 
 
 @app.command(epilog=examples(
@@ -477,15 +480,15 @@ def label(
         raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
-    names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
+    names = None if graders is None else [name.strip() for name in graders.split(",") if name.strip()]
+    session = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
 
-    def tell(more: dict[str, object], said: list[str]) -> None:
-        value = {**found.progress(), "needed": workflow.labels_needed(found), **more}
-        say(ctx, value, [*workflow.labelling_lines(found), *said])
+    def tell(more: dict[str, object], lines: list[str]) -> None:
+        value = {**session.progress(), "needed": workflow.labels_needed(session), **more}
+        say(ctx, value, [*workflow.labelling_lines(session), *lines])
 
     if read:
-        new = workflow.read_labels(found, files or [])
+        new = workflow.read_labels(session, files or [])
         tell({"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
     elif file is not None:
         if file.suffix != ".html":
@@ -493,26 +496,26 @@ def label(
         from assaymark.records import write_atomic
         from assaymark.report.label import label_files
 
-        sheets = [found.sheet(grader) for grader in found.sheets.graders]
+        sheets = [session.sheet(grader) for grader in session.sheets.graders]
         pages = {name: text for sheet in sheets for name, text in label_files(sheet, file.stem).items()}
-        found.hand_out()
+        session.hand_out()
         for name, text in pages.items():
             write_atomic(file.parent / name, text)
         written = [str(file.parent / name) for name in pages]
-        tell({"written": written}, [f"wrote {one}" for one in written])
+        tell({"written": written}, [f"wrote {path}" for path in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
-        desk = workflow.LabelDesk(found)
+        desk = workflow.LabelDesk(session)
         with workflow.listen(desk, workflow.HOST, port) as server:
             root = f"http://{workflow.HOST}:{server.server_address[1]}"
-            addresses = {grader: f"{root}{desk.path(grader)}" for grader in found.sheets.graders}
-            said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
-            tell({"addresses": addresses}, said)
+            addresses = {grader: f"{root}{desk.path(grader)}" for grader in session.sheets.graders}
+            lines = [*(f"{grader} grades at {address}" for grader, address in addresses.items()), "Ctrl-C ends this"]
+            tell({"addresses": addresses}, lines)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                new = workflow.take_over(found.folder)
-                say(ctx, {**found.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
+                new = workflow.take_over(session.folder)
+                say(ctx, {**session.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:

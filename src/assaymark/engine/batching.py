@@ -248,7 +248,7 @@ class BatchRun:
     def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
         """The provider made nothing of a batch. If it has others of its lane, it may take this one after them."""
         attempts = self._book.attempts(batch.label)
-        others = any(one.lane == batch.lane and one.label != batch.label for one in self._in_reach())
+        others = any(other.lane == batch.lane and other.label != batch.label for other in self._in_reach())
         if retryable and others:
             self._tries.subtract(attempts.keys())
         self._fail([(attempt, reason, retryable) for attempt in attempts.values()])

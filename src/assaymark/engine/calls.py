@@ -64,9 +64,9 @@ def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
             plain = _ZSTD.decompressor.decompress(data)
         except zstandard.ZstdError as exc:
             raise damaged(sha256, f"it does not unpack ({exc})") from exc
-    found = hashlib.sha256(plain).hexdigest()
-    if found != sha256 or len(plain) != size:
-        raise damaged(sha256, f"it holds {len(plain)} bytes with the sha256 {found} where {size} were stored")
+    digest = hashlib.sha256(plain).hexdigest()
+    if digest != sha256 or len(plain) != size:
+        raise damaged(sha256, f"it holds {len(plain)} bytes with the sha256 {digest} where {size} were stored")
     return plain
 
 

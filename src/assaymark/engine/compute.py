@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -96,10 +97,10 @@ def target_of(function: Function) -> str:
     """The name that a function is imported by elsewhere."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
-        known = _imported(target)
+        imported = _imported(target)
     except (ImportError, AttributeError):
-        known = None
-    if known is not function:
+        imported = None
+    if imported is not function:
         raise ValueError(f"{target} cannot be imported by its name; give a function of a module")
     return target
 
@@ -118,8 +119,8 @@ def answer(task: Task) -> Ended:
     except AssayError as exc:
         return Ended(task.index, None, (str(exc),))
     except Exception as exc:
-        said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        return Ended(task.index, None, (said,), traceback.format_exc())
+        message = " ".join(f"{type(exc).__name__}: {exc}".split())
+        return Ended(task.index, None, (message,), traceback.format_exc())
     return Ended(task.index, data)
 
 
@@ -131,21 +132,21 @@ class Turns:
         self._attempts = attempts
         self._lost: Counter[int] = Counter()
 
-    def lost(self, task: Task, why: str) -> None:
+    def lost(self, task: Task, reason: str) -> None:
         """Note that whoever had this task is gone."""
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
-            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {why}",))])
+            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {reason}",))])
         self.waiting.append(task)
 
 
 def _imported(target: str) -> Function:
     module, _, name = target.partition(":")
-    found: Any = importlib.import_module(module)
+    value: Any = importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    return cast(Function, found)
+        value = getattr(value, part)
+    return cast(Function, value)
 
 
 RESULT: Final = "chunk"
@@ -176,7 +177,7 @@ class ChunkBook:
 
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The results of those of these chunks that are finished."""
-        found: dict[str, bytes] = {}
+        blobs: dict[str, bytes] = {}
         with self._store.reading() as connection:
             if not sa.inspect(connection).has_table(chunks.name):
                 return {}
@@ -185,8 +186,8 @@ class ChunkBook:
                     _check(row)
                     if row["codec"] is None:
                         raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
-                    found[row["key"]] = schema.object_of(row["object"], row, self._store.read)
-        return found
+                    blobs[row["key"]] = schema.object_of(row["object"], row, self._store.read)
+        return blobs
 
     def put(self, key: str, function: str, data: bytes) -> None:
         """Write down the result of a chunk; it is on the disk when this returns. One that has a result keeps it."""
@@ -234,8 +235,8 @@ def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempt
             over: list[tuple[_Hand, Task, Ended | str]] = []
             for hand, task in busy:
                 if hand.pipe in ready:
-                    if (heard := hand.take()) is not None:
-                        over.append((hand, task, heard))
+                    if (outcome := hand.take()) is not None:
+                        over.append((hand, task, outcome))
                     else:
                         hand.start_s, hand.until = 0.0, now + hand.deadline_s
                 elif hand.until <= now:
@@ -261,10 +262,10 @@ class _Hand:
         self.start_s = _START_S  # until it listens
         # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
         context = get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.pipe, child_end = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(child_end,), daemon=True)
         start(self.process)
-        theirs.close()  # or its end would not be seen when the process dies
+        child_end.close()  # or its end would not be seen when the process dies
         self.task: Task | None = None
         self.until = 0.0
 
@@ -295,20 +296,20 @@ def start(process: BaseProcess) -> None:
     # another thread may hear the signal for this one: what it does, it does after the start
     before = signal.getsignal(signal.SIGINT)
     ours = threading.current_thread() is threading.main_thread() and callable(before)
-    heard: list[tuple[int, FrameType | None]] = []
+    caught: list[tuple[int, FrameType | None]] = []
     if ours:
-        signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+        signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
     try:
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     finally:
         if ours:
             signal.signal(signal.SIGINT, before)
-        if heard and callable(before):
-            before(*heard[0])
+        if caught and callable(before):
+            before(*caught[0])
 
 
 def stop(process: BaseProcess) -> None:
@@ -388,16 +389,16 @@ def map_chunks(
     # sha256 over the function's name, the version of what it computes, and the chunk
     named = (canonical_json([target, version, chunk.what]) for chunk in chunks)
     keys = [hashlib.sha256(name.encode()).hexdigest() for name in named]
-    held = {} if ledger is None else ledger.chunks.held(keys)
-    found = {index: held[key] for index, key in enumerate(keys) if key in held}
+    stored = {} if ledger is None else ledger.chunks.held(keys)
+    results = {index: stored[key] for index, key in enumerate(keys) if key in stored}
     tasks = [
         Task(index, chunk.name, target, {**chunk.what, **chunk.how})
         for index, chunk in enumerate(chunks)
-        if index not in found
+        if index not in results
     ]
     refused: dict[int, Failure] = {}
     tell = progress or (lambda _what, _done, _total: None)
-    tell(what, len(found), len(chunks))
+    tell(what, len(results), len(chunks))
     if how == "serial" or not tasks:
         ends: Iterator[Ended] = (answer(task) for task in tasks)
     elif how == "processes":
@@ -411,17 +412,17 @@ def map_chunks(
             if end.data is not None:
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
-                found[end.index] = end.data
+                results[end.index] = end.data
             elif end.trace is not None:
                 error = ChunkError([Failure(chunks[end.index].name, end.problems)])
                 error.add_note(end.trace)
                 raise error
             else:
                 refused[end.index] = Failure(chunks[end.index].name, end.problems)
-            tell(what, len(found) + len(refused), len(chunks))
+            tell(what, len(results) + len(refused), len(chunks))
     if refused:
-        raise ChunkError([refused[index] for index in sorted(refused)], found, of_data=True)
-    return [found[index] for index in range(len(chunks))]
+        raise ChunkError([refused[index] for index in sorted(refused)], results, of_data=True)
+    return [results[index] for index in range(len(chunks))]
 
 
 def way(name: str) -> How:
@@ -444,19 +445,19 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         return
     # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
     context = get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer_beside, args=(theirs, function, args), daemon=True)
+    ours, far = context.Pipe(duplex=False)
+    process = context.Process(target=_answer_beside, args=(far, gc.get_threshold(), function, args), daemon=True)
     start(process)
-    theirs.close()  # or its end would not be seen when the process dies
+    far.close()  # or its end would not be seen when the process dies
 
     def result() -> T:
         try:
-            good, found = ours.recv()
+            good, value = ours.recv()
         except (EOFError, OSError):
             return function(*args)
         if good:
-            return cast(T, found)
-        raise found
+            return cast(T, value)
+        raise value
 
     try:
         yield result
@@ -465,9 +466,10 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         ours.close()
 
 
-def _answer_beside(pipe: Connection, function: Callable[..., object], args: tuple[object, ...]) -> None:
-    """Call the function, and hand over its result or its error."""
+def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
+    """Call the function, looking for cycles as often as who waits for it does, and hand over its result or error."""
     watch_parent()
+    gc.set_threshold(*often)
     try:
         pipe.send((True, function(*args)))
     except Exception as exc:
@@ -510,26 +512,26 @@ def on_ray(
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
     context = get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
+    ours, far = context.Pipe(duplex=False)
     # Not a daemon: Ray starts processes of its own, which the system ends when this one does.
-    driver = context.Process(target=_drive, args=(theirs, list(tasks), workers, deadline_s, attempts, address))
+    driver = context.Process(target=_drive, args=(far, list(tasks), workers, deadline_s, attempts, address))
     start(driver)
-    theirs.close()
+    far.close()
     try:
         patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
         while True:
             if not ours.poll(patience_s):
                 raise AssayError(silence.format(patience_s))
             try:
-                said: Ended | _Over | None = ours.recv()
+                outcome: Ended | _Over | None = ours.recv()
             except (EOFError, OSError):
-                said = None, _GONE
-            if isinstance(said, tuple):
+                outcome = None, _GONE
+            if isinstance(outcome, tuple):
                 break
-            if said is not None:
-                yield said
+            if outcome is not None:
+                yield outcome
             patience_s, silence = stall_s, _NO_ROOM
-        failure, reason = said
+        failure, reason = outcome
         if failure is not None:
             raise ChunkError([failure])
         if reason is not None:
@@ -568,8 +570,8 @@ def _drive(
         over = exc.failures[0], None
     except Exception as exc:
         where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
-        said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        over = None, f"Ray at {where} cannot be used: {said[:_SAID]}"
+        message = " ".join(f"{type(exc).__name__}: {exc}".split())
+        over = None, f"Ray at {where} cannot be used: {message[:_SAID]}"
     finally:
         # Ray has processes that outlive whoever started them, unless they are told.
         if ray is not None:
@@ -588,21 +590,21 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
             task = turns.waiting.popleft()
             flying[remote.remote(task)] = (task, time.monotonic() + deadline_s)
         ready, _ = ray.wait(list(flying), num_returns=1, timeout=_LOOK_S)
-        for one in ready:
-            task, _ = flying.pop(one)
+        for ref in ready:
+            task, _ = flying.pop(ref)
             try:
-                yield ray.get(one, timeout=_FETCH_S)
+                yield ray.get(ref, timeout=_FETCH_S)
             except ray.exceptions.RayTaskError as exc:
                 # `answer` lets nothing out, so the node could not even call it.
-                said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
-                what = f"a node cannot run it ({said[:_SAID]}); install assaymark on every node"
+                message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
+                what = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
                 yield Ended(task.index, None, (what,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()
-        for one, (task, until) in list(flying.items()):
+        for ref, (task, until) in list(flying.items()):
             if until <= now:
-                del flying[one]
+                del flying[ref]
                 with suppress(ray.exceptions.RayError):
-                    ray.cancel(one, force=True)
+                    ray.cancel(ref, force=True)
                 turns.lost(task, f"it was not finished within {deadline_s:g} s")

@@ -221,10 +221,10 @@ class SqliteStore(Store):
     def check_structure(self, connection: sa.Connection) -> None:
         """Raise `LedgerError` unless pages, indexes and references hang together."""
         for pragma in ("integrity_check(1)", "foreign_key_check"):
-            found = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
-            if found is not None and found[0] != "ok":
-                said = " ".join(word for value in found for word in str(value).split())
-                raise LedgerError(f"{self.name}: is damaged ({pragma}: {said}); restore it from a copy")
+            row = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
+            if row is not None and row[0] != "ok":
+                words = " ".join(word for value in row for word in str(value).split())
+                raise LedgerError(f"{self.name}: is damaged ({pragma}: {words}); restore it from a copy")
 
     def inline(self, item: Packed) -> bool:
         """Whether an object is small enough to live in the table; a larger one has a file of its own."""
@@ -355,12 +355,12 @@ def check_version(engine: sa.Engine, path: Path | str) -> None:
         columns = inspector.get_columns(meta.name) if inspector.has_table(meta.name) else []
         ours = [column["name"] for column in columns] == meta.c.keys()
         rows = connection.execute(sa.select(meta.c.name, meta.c.value)).all() if ours else []
-        found = {row.name: row.value for row in rows}
-    if found.get("kind") != _KIND:
+        values = {row.name: row.value for row in rows}
+    if values.get("kind") != _KIND:
         raise LedgerError(f"{path}: is a database but no ledger of ours; name another file or move this one away")
-    if found.get("schema") != SCHEMA:
+    if values.get("schema") != SCHEMA:
         raise LedgerError(
-            f"{path}: is a ledger of schema {found.get('schema')!r} where this version reads {SCHEMA!r}; "
+            f"{path}: is a ledger of schema {values.get('schema')!r} where this version reads {SCHEMA!r}; "
             "use the version of assaymark that wrote it, or start a new run folder"
         )
 
@@ -390,10 +390,10 @@ _NOW = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()).cast(sa.Dou
 
 def is_url(where: str | Path) -> bool:
     """Whether this names a database and not a file."""
-    found = _URL.match(where) if isinstance(where, str) else None
-    if found is not None and found[1] not in _SCHEMES:
-        raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {found[1]!r})")
-    return found is not None
+    match = _URL.match(where) if isinstance(where, str) else None
+    if match is not None and match[1] not in _SCHEMES:
+        raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {match[1]!r})")
+    return match is not None
 
 
 class PostgresStore(Store):
@@ -464,35 +464,35 @@ class Metadata:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def read(self, name: str) -> str | None:
+    def get(self, name: str) -> str | None:
         """The note of this name; None if there is none."""
         with self._store.reading() as connection:
             return get_note(connection, name)
 
-    def leave(self, name: str, text: str) -> str:
-        """Leave a note unless there is one of this name; the one that is there."""
+    def setdefault(self, name: str, text: str) -> str:
+        """Set a note unless there is one of this name; the one that is there."""
         row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
         with self._store.writing() as connection:
             connection.execute(self._store.insert_new(meta), row)
             value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
         return _opened_note(name, value)
 
-    def replace(self, name: str, text: str) -> None:
-        """Leave a note in place of the one that may be there."""
-        if self.read(name) == text:
+    def set(self, name: str, text: str) -> None:
+        """Set a note, in place of the one that may be there."""
+        if self.get(name) == text:
             return
         with self._store.writing() as connection:
             put_note(connection, self._store, name, text)
 
 
 def get_note(connection: sa.Connection, name: str) -> str | None:
-    """The note of this name, as `Notes.read` gives it."""
+    """The note of this name, as `Metadata.get` gives it."""
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
     return None if value is None else _opened_note(name, value)
 
 
 def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
-    """Leave a note in place of the one that may be there, in a transaction that is under way."""
+    """Set a note in place of the one that may be there, in a transaction that is under way."""
     row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
     if not execute_many(connection, store.insert_new(meta), [row]):
         connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
@@ -508,10 +508,10 @@ def check_note(row: Row) -> None:
 
 def _opened_note(name: str, value: object) -> str:
     try:
-        text, found = json.loads(str(value))
+        text, digest = json.loads(str(value))
     except (TypeError, ValueError):
-        text, found = "", ""
-    if not isinstance(text, str) or found != seal(name, text):
+        text, digest = "", ""
+    if not isinstance(text, str) or digest != seal(name, text):
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
     return text
 
@@ -559,9 +559,9 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
     with store.writing() as connection:
         fences = locked(connection, begins, ends) if store.shared else None
         now = store.now(connection)
-        held: set[str] = set()
+        replied: set[str] = set()
         for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
-            held.update(connection.scalars(HELD, {"keys": group}))
+            replied.update(connection.scalars(HELD, {"keys": group}))
         objects, answers, closed = [], [], []
         given_up: list[str] = []
         for end, items in zip(ends, packed, strict=True):
@@ -569,12 +569,12 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
             # another has the call now, or its reply is there
             stale = fence is not None and fences is not None and fences.get(key) != fence
             if end.reply is not None:
-                if stale or key in held:
+                if stale or key in replied:
                     outcome = "superseded"
                 else:
-                    held.add(key)
+                    replied.add(key)
                     # its text, and its response body if there is one
-                    objects += [object_row(store, *one) for one in zip(items, ("reply", schema.RAW), strict=False)]
+                    objects += [object_row(store, *item) for item in zip(items, ("reply", schema.RAW), strict=False)]
                     raw = items[1].sha256 if len(items) > 1 else None
                     answers.append(schema.reply_row(end, end.reply, items[0].sha256, raw, now))
             elif end.final and not stale:

@@ -170,8 +170,8 @@ class BatchBook:
         """The attempts that a batch consists of, by call key."""
         for row in self._read(_MEMBERS, {"label": label}):
             _check_member(row)
-        found = self._read(_BATCH_ATTEMPTS, {"label": label})
-        return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in found}
+        rows = self._read(_BATCH_ATTEMPTS, {"label": label})
+        return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in rows}
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
@@ -255,10 +255,10 @@ def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
-def _there(connection: sa.Connection, wanted: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
+def _there(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
     """Those tables that there are: a ledger gets those of batches and chunks when it first has some."""
     there = set(sa.inspect(connection).get_table_names())
-    return [table for table in wanted if table.name in there]
+    return [table for table in tables if table.name in there]
 
 
 def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
@@ -266,8 +266,8 @@ def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int 
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
-    kept = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
-    wanted = f"SELECT rowid, {', '.join(kept)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
+    names = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
+    wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
     for row in driver.execute(wanted, (before.last, 2**63 - 1 if last is None else last)):
@@ -333,7 +333,7 @@ class Ledger:
         self._store = store
         self._engine = store.engine
         self.looked_over = False
-        self.heard: set[str] = set()
+        self.responded: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
         self.batches = BatchBook(store)
@@ -367,8 +367,8 @@ class Ledger:
                 with self._store.writing() as connection:
                     # Those that were sealed before are not read again
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
-                    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in there}
-                    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
+                    sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
+                    if (now := {name: total for name, total in sums.items() if total.rows}) != before:
                         database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
         finally:
@@ -397,10 +397,10 @@ class Ledger:
 
     def verify(self) -> int:
         """Go over everything: the structure, each row and each object. Returns how many rows were found right."""
-        found = self.audit()
-        if found.differences:
-            raise LedgerError(found.differences[0])
-        return found.rows
+        audit = self.audit()
+        if audit.differences:
+            raise LedgerError(audit.differences[0])
+        return audit.rows
 
     def audit(self) -> Audit:
         """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
@@ -414,34 +414,34 @@ class Ledger:
                 schema.replies: lambda row: raws.append(schema.facts_of(row)[1]), schema.sources: schema.source_of,
                 **BATCH_CHECKS, **chunk_book.CHECKS, schema.meta: database.check_note,
             }  # fmt: skip
-            found: list[str] = []
+            differences: list[str] = []
             checked = 0
             for table in _there(connection, checks):
-                wanted = database.NOTES if table is schema.meta else sa.select(table)
-                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
+                query = database.NOTES if table is schema.meta else sa.select(table)
+                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings():
                     checked += 1
                     try:
                         checks[table](row)
                     except LedgerError as exc:
-                        found.append(str(exc))
+                        differences.append(str(exc))
             # The response bodies that replies name and that are not there; no foreign key says so
             digests = {raw for raw in raws if raw is not None}
-            held = set(
+            stored = set(
                 connection.scalars(sa.select(schema.objects.c.sha256).where(schema.objects.c.kind == schema.RAW))
             )
             gone = [
                 f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
-                for digest in sorted(digests - held)
+                for digest in sorted(digests - stored)
                 if connection.scalar(sa.select(schema.objects.c.sha256).where(schema.objects.c.sha256 == digest))
                 is None
             ]
-            found += gone
+            differences += gone
             try:
                 sealed = _sealed(connection)
             except LedgerError:  # named above
-                return Audit(checked, tuple(found))
+                return Audit(checked, tuple(differences))
             if sealed is None:
-                return Audit(checked, tuple(found))
+                return Audit(checked, tuple(differences))
             since: list[str] = []
             for table in _there(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
@@ -457,35 +457,36 @@ class Ledger:
                         now = connection.exec_driver_sql(at, (number,)).first()
                         how = "is gone" if now is None else f"({key} {now[0]}) has changed"
                         what = f"row {number:,} of {table.name} {how} since it was sealed"
-                    found.append(f"{what}; restore the ledger from a copy")
+                    differences.append(f"{what}; restore the ledger from a copy")
                 later = _summed(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
-            return Audit(checked, tuple(found), tuple(since))
+            return Audit(checked, tuple(differences), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
-        waiting, known, new = iter(calls), set[str](), 0
+        waiting, sent, new = iter(calls), set[str](), 0
         last: tuple[object, object] = (None, None)
         while True:
             now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
             for call in islice(waiting, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
-                planned.append(schema.call_row(call, now))
+                model = schema.plain(call.model)
+                planned.append({"key": call.key, "model": model, "spec": call.canonical, "planned_at": now})
                 if call.messages is not last[0] or call.schema is not last[1]:  # neighbours mostly share their prompt
                     last = (call.messages, call.schema)
-                    texts.update({text.sha256: text for text in call.texts if text.sha256 not in known})
+                    texts.update({text.sha256: text for text in call.texts if text.sha256 not in sent})
             if not planned:
                 return new
             planned.sort(key=itemgetter("key"))
-            if len(known) > _KNOWN_TEXTS:
-                known.clear()
-            known.update(texts)
-            held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
+            if len(sent) > _KNOWN_TEXTS:
+                sent.clear()
+            sent.update(texts)
+            stored = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
             packed = []
-            for digest in texts.keys() - held:
+            for digest in texts.keys() - stored:
                 packed.append(pack(text_bytes(texts[digest].text)))
-                if (found := packed[-1].sha256) != digest:
-                    what = f"a prompt part is named {digest} but its text has the sha256 {found}; use Text.of"
+                if (sha256 := packed[-1].sha256) != digest:
+                    what = f"a prompt part is named {digest} but its text has the sha256 {sha256}; use Text.of"
                     raise LedgerError(what)
             new += self._add(packed, "prompt", schema.calls, planned)
 
@@ -493,13 +494,13 @@ class Ledger:
         """Those of ``keys`` that have no reply yet, in the order given."""
         asked = list(keys)
         if len(asked) <= _KEYS_WORTH_A_SCAN:
-            held = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
+            answered = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
         else:  # all replies are gone over once
-            wanted = frozenset(asked)
+            targets = frozenset(asked)
             with self._store.reading() as connection:
-                found = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
-                held = {key for key in found if key in wanted}
-        return [key for key in asked if key not in held]
+                replied = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
+                answered = {key for key in replied if key in targets}
+        return [key for key in asked if key not in answered]
 
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
@@ -521,14 +522,14 @@ class Ledger:
     def load(self, keys: Sequence[str], texts: dict[str, Text]) -> list[CallSpec]:
         """The planned calls with these keys; see `call`."""
         specs = {row["key"]: row["spec"] for row in self._store.rows_among(_SPECS, keys)}
-        for key in keys:
-            if key not in specs:
-                raise LedgerError(f"{self.name}: no call {key} was planned")
-            schema.check_call(key, specs[key])
-        missing = {digest for spec in specs.values() for digest in schema.digests_of(spec)} - texts.keys()
-        for digest, data in self._objects(missing).items():
+        if lost := [key for key in keys if key not in specs]:
+            raise LedgerError(f"{self.name}: no call {lost[0]} was planned")
+        planned = [schema.spec_of(key, specs[key]) for key in keys]
+        shown = {digest for raw in planned for _, digests in raw["messages"] for digest in digests}
+        shown |= {raw["schema"] for raw in planned if raw["schema"] is not None}
+        for digest, data in self._objects(shown - texts.keys()).items():
             texts[digest] = Text(bytes_text(data), digest)
-        return [schema.call_of(key, specs[key], texts) for key in keys]
+        return [schema.call_of(raw, texts) for raw in planned]
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
@@ -544,20 +545,20 @@ class Ledger:
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """The replies to these calls, in the order given; calls without one are passed over."""
         for group in database.groups(keys, database.KEYS_A_QUERY):
-            found = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
-            bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
+            rows = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
+            bodies = self._objects({body for _, (_, body) in rows.values() if body is not None})
             for key in group:
-                if key in found:
-                    row, (facts, body) = found[key]
+                if key in rows:
+                    row, (facts, body) = rows[key]
                     raw = None if body is None else bytes_text(bodies[body])
                     yield key, schema.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
-            wanted = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
-            found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
-            for row in found:
+            query = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
+            rows = connection.execution_options(yield_per=10_000).execute(query, {"since": since}).mappings()
+            for row in rows:
                 facts = Reply(text="", **schema.facts_of(row)[0])
                 yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
@@ -577,9 +578,9 @@ class Ledger:
 
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
-        found = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
+        rows = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
-        return [schema.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
+        return [schema.attempt_of(row) for row in rows if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
         """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
@@ -613,17 +614,17 @@ class Ledger:
 
     def sources(self) -> list[Source]:
         """The imported files, in the order they were added."""
-        found = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
-        return [schema.source_of(row) for row in found]
+        rows = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
+        return [schema.source_of(row) for row in rows]
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
         there = self._store.rows_among(_OBJECTS, sorted(digests))
-        found = {row["sha256"]: schema.object_of(row["sha256"], row, self._store.read) for row in there}
+        blobs = {row["sha256"]: schema.object_of(row["sha256"], row, self._store.read) for row in there}
         for digest in digests:
-            if digest not in found:
+            if digest not in blobs:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
-        return found
+        return blobs
 
     def _add(
         self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()

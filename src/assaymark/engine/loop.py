@@ -46,8 +46,8 @@ def on_signals(act: Callable[[], object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers; whoever runs us elsewhere has the signals
         return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -159,9 +159,9 @@ class Attempts:
         async def complete() -> Reply:
             _PLACE.set(place)
             reply = await model.complete(call)
-            name, found = f"model {call.model!r} must return", type(reply).__name__
+            name, kind = f"model {call.model!r} must return", type(reply).__name__
             if not isinstance(reply, Reply) or not isinstance(reply.text, str):
-                raise TypeError(f"{name} a Reply with a text (got {found})")
+                raise TypeError(f"{name} a Reply with a text (got {kind})")
             if not isinstance(reply.raw, str | None):
                 raise TypeError(f"{name} its raw response as text (got {type(reply.raw).__name__})")
             return reply

@@ -134,8 +134,8 @@ class Prices:
             return None
         cached = min(cached_tokens or 0, input_tokens)
         dear = price.input * (input_tokens - cached) + price.output * output_tokens
-        whole = dear + (price.input if price.cached is None else price.cached) * cached
-        return whole * (price.batch if batch else 1.0) / _MILLION
+        cost = dear + (price.input if price.cached is None else price.cached) * cached
+        return cost * (price.batch if batch else 1.0) / _MILLION
 
     def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
         """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing."""
@@ -171,9 +171,9 @@ class Prices:
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
             costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
-        known = [cost for cost in costs if cost is not None]
+        priced = [cost for cost in costs if cost is not None]
         basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens: {' or '.join(sorted(words)) or 'none'}"
-        return Estimate(tokens, output, sum(known) if len(known) == len(costs) else None, basis)
+        return Estimate(tokens, output, sum(priced) if len(priced) == len(costs) else None, basis)
 
 
 def load_prices(path: Path | None = None) -> Prices:
@@ -210,8 +210,8 @@ def text_of_prices(prices: Prices) -> str:
 def prices_of_text(text: str) -> Prices:
     """The table of prices that `text_of_prices` wrote down."""
     try:
-        found = json.loads(text)
-        return Prices(str(found["source"]), tuple(Price.model_validate(entry) for entry in found["entries"]))
+        table = json.loads(text)
+        return Prices(str(table["source"]), tuple(Price.model_validate(entry) for entry in table["entries"]))
     except ValidationError as exc:
         raise InputError("the noted prices", problems_of(exc)) from None
     except (ValueError, TypeError, KeyError) as exc:
@@ -328,11 +328,11 @@ class SpendLimit:
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         """A call's bound before so many replies, then the most that these took, and some more."""
-        seen = self._seen.get(most.manner)
-        if seen is None or seen.n < least:
+        usage = self._seen.get(most.manner)
+        if usage is None or usage.n < least:
             return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(seen.n, 1.5)
-        return min(seen.input * more, 1.0) * most.input + seen.output * more * most.output
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(usage.n, 1.5)
+        return min(usage.input * more, 1.0) * most.input + usage.output * more * most.output
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
@@ -372,16 +372,16 @@ class SpendLimit:
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
         answered = ledger.answered(since=self._until - _MARGIN_S)
-        found = [one for one in answered if (one.key, one.number) not in self._paid]
-        in_batches = ledger.batches.answered_in_batches([one.key for one in found])
+        unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
+        in_batches = ledger.batches.answered_in_batches([answer.key for answer in unpaid])
         paid: dict[Place, float] = {}
         unpriced: dict[Place, str] = {}
-        for one in found:
-            cost = self._cost(one.model, one.reply, one.key in in_batches)
+        for answer in unpaid:
+            cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
-                unpriced[one.key, one.number] = one.key
+                unpriced[answer.key, answer.number] = answer.key
             else:
-                paid[one.key, one.number] = cost
+                paid[answer.key, answer.number] = cost
         perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
         # the bounds of these calls, unless they are known; of a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
@@ -391,16 +391,16 @@ class SpendLimit:
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
-        until = max([self._until, *(one.finished_at for one in found)])
+        until = max([self._until, *(answer.finished_at for answer in unpaid)])
         # what the newest of these replies took of their bounds, some of each model
-        wanted: dict[str, Reply] = {}
-        for one in sorted(found, key=lambda one: -one.finished_at) if self._share is not None else ():
-            self._read[one.model] += 1
-            if self._read[one.model] <= _READ_TO_LEARN and one.reply.finish != "refusal":
-                wanted[one.key] = one.reply
+        replies: dict[str, Reply] = {}
+        for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
+            self._read[answer.model] += 1
+            if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
+                replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(wanted), {}) if wanted else ())
-            if self._share is not None and (share := self._share(call, wanted[call.key])) is not None
+            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
 
@@ -428,7 +428,7 @@ class SpendLimit:
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than it is held at
-            to_spare = max(0.0, *(one.usd - self._expected(one) for one in (most, *(one.most for one in self._holds))))
+            to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + to_spare
             if most.usd == 0 or self._fits(needed):
                 hold = Reservation(self, call, most)
@@ -476,8 +476,8 @@ class Reservation:
                 share = None if purse._share is None else purse._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # how much of its bound a reply took
                     purse._seen.setdefault(self.most.manner, _Seen()).add(share)
-                known = purse._cost(self.call.model, result, False)
-                purse._pay(place, self.most.usd if known is None else known)
+                cost = purse._cost(self.call.model, result, False)
+                purse._pay(place, self.most.usd if cost is None else cost)
             elif result is not None and result.outcome != "failed":
                 purse._cut_off[place] = self.most
         purse.wake()

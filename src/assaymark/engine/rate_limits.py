@@ -95,14 +95,14 @@ def reserve(
     for bucket, more in corrections.items():
         connection.execute(_ADD, {**at, "now": bucket, "more_requests": 0, "more_tokens": more})
     used = connection.execute(_USED, at).mappings().all()
-    wanted = [min(n, limits.tokens_per_minute or n) for n in tokens]
+    demands = [min(n, limits.tokens_per_minute or n) for n in tokens]
     requests, taken, granted = sum(row["requests"] for row in used), sum(row["tokens"] for row in used), 0
-    for more in wanted:
+    for more in demands:
         requests, taken = requests + 1, taken + more
         if requests > (limits.requests_per_minute or math.inf) or taken > (limits.tokens_per_minute or math.inf):
             break
         granted += 1
-    booked = {"more_requests": granted, "more_tokens": sum(wanted[:granted])}
+    booked = {"more_requests": granted, "more_tokens": sum(demands[:granted])}
     if granted and connection.execute(_ADD, {**at, "now": now, **booked}).rowcount == 0:
         new = {"requests": booked["more_requests"], "tokens": booked["more_tokens"]}
         connection.execute(sa.insert(windows), {"provider": at["at"], "bucket": now, **new})
@@ -209,8 +209,8 @@ class Breaker:
             elif self._failures >= self._patience.failures and self._open_until is None:
                 self._open_until = now + self._patience.cool_down_s
 
-    def _stop(self, why: str) -> None:
-        self.stopped = self.stopped or f"{why}; {KEPT}"
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or f"{reason}; {KEPT}"
 
 
 def asked_wait_s(error: ModelError) -> float:
@@ -305,11 +305,11 @@ class Gate:
 
     async def _book(self, tokens: int) -> Booking | None:
         """Wait for room for one attempt; None when the gate was shut meanwhile."""
-        mine: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((tokens, mine))
+        turn: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, turn))
         if self._server is None or self._server.done():
             self._server = asyncio.create_task(self._serve())
-        bucket = await mine
+        bucket = await turn
         return None if bucket is None else (bucket, tokens)
 
     async def _serve(self) -> None:
@@ -404,10 +404,10 @@ class Leases:
         if keys is not None:
             which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
         with self._store.writing() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
-            claims = sorted((row.key, row.fence) for row in found)
+            claims = sorted((row.key, row.fence) for row in rows)
             lost: list[Attempt] = []
             for group in groups([key for key, fence in claims if fence > 1], KEYS_A_QUERY):
                 lost += map(schema.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
@@ -432,8 +432,8 @@ class Leases:
 
     def any_left(self, model: str, since: float, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
-        (found,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
-        return bool(found["any_left"])
+        (row,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
+        return bool(row["any_left"])
 
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
         """Write down planned calls, and queue those that are new. Returns how many they were."""
@@ -531,9 +531,9 @@ class Work:
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
         calls = self._ledger.load([key for key, _ in claims], self._texts)
-        held = self.leases is not None
+        leased = self.leases is not None
         return [
-            PendingCall(key, call, fence if held else None) for (key, fence), call in zip(claims, calls, strict=True)
+            PendingCall(key, call, fence if leased else None) for (key, fence), call in zip(claims, calls, strict=True)
         ]
 
     def _claim(self, n: int, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:

@@ -71,15 +71,15 @@ class Watch:
         manner = _manner(call)
         if manner in self._good or manner in self._stopped:
             return
-        found = self._unusable(call, reply)
-        if found is None:
+        problem = self._unusable(call, reply)
+        if problem is None:
             self._good.add(manner)
             return
         first = self._first.setdefault(manner, [])
         first.append(first_line(reply.text))
         if len(first) == FIRST:
-            why = f"none of its first {FIRST} replies is usable ({found[1]}; the first: {first[0]})"
-            self._stopped[manner] = f"{found[0]}: {why}; {KEPT}"
+            why = f"none of its first {FIRST} replies is usable ({problem[1]}; the first: {first[0]})"
+            self._stopped[manner] = f"{problem[0]}: {why}; {KEPT}"
 
 
 def first_line(text: str) -> str:
@@ -96,10 +96,10 @@ def _manner(call: CallSpec) -> str:
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-"""Told how many calls have their reply, and of how many, whenever a group is committed."""
+"""Called with how many calls have their reply, and of how many, whenever a group is committed."""
 
-Told = Callable[[str, Reply], None]
-"""Told which model was asked and what it replied, when the reply is on the disk."""
+OnReply = Callable[[str, Reply], None]
+"""Called with which model was asked and what it replied, when the reply is on the disk."""
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF_S = 300.0
@@ -116,7 +116,7 @@ class Failure:
     model: str
     attempts: int
     reason: str
-    turned_away: bool = False
+    refused: bool = False
 
 
 Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
@@ -135,7 +135,7 @@ class RunSummary:
     interrupted: bool
     in_flight_bound: int
     orphaned: int
-    put_off: int = 0
+    deferred: int = 0
     stopped: tuple[str, ...] = ()
     elsewhere: int = 0
 
@@ -150,10 +150,10 @@ class Run:
 
     def __init__(
         self, ledger: Ledger, work: Work, manner: Manner, planned: int, already: int, progress: Progress | None,
-        purse: SpendLimit | None = None, told: Told | None = None, watch: Watch | None = None,
+        purse: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
-        self._told, self._under_way = told, 0
+        self._on_reply, self._under_way = on_reply, 0
         self.ledger, self.work, self._progress = ledger, work, progress
         self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
         self.purse = purse
@@ -162,7 +162,7 @@ class Run:
         self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
-        self.made = self.retried = self.put_off = self.in_flight_bound = 0
+        self.made = self.retried = self.deferred = self.in_flight_bound = 0
         self.failed: list[Failure] = []
         self.rate_limited: dict[str, tuple[Attempt, ModelError]] = {}
         """The last attempts at failed calls that the provider turned away for good, by key."""
@@ -228,7 +228,7 @@ class Run:
             raise self._defect
 
     async def _answer(self, feed: _Feed, due: PendingCall, model: Model) -> None:
-        gate, sent, turned_away = feed.gate(due), 0, 0
+        gate, sent, deferrals = feed.gate(due), 0, 0
         while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
@@ -248,22 +248,22 @@ class Run:
                 return
             # being asked to wait is no failure, but not without end either
             asked_to_wait = result.error.retryable and result.error.retry_after is not None
-            turned_away += asked_to_wait
-            patient = sent - turned_away < self._tries and turned_away <= _MOST_PUT_OFF
+            deferrals += asked_to_wait
+            patient = sent - deferrals < self._tries and deferrals <= _MOST_PUT_OFF
             again = result.error.retryable and patient
             self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
             if not again:
                 _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, result.error)
-                turned_off = result.error.refused is not None
-                if turned_off:
+                refused = result.error.refused is not None
+                if refused:
                     self.rate_limited[due.key] = attempt, result.error
-                self.failed.append(Failure(due.key, due.call.model, sent, str(result.error), turned_off))
+                self.failed.append(Failure(due.key, due.call.model, sent, str(result.error), refused))
                 if self.watch is not None:
                     self.watch.failed(due.call, result.error)
                 if result.defect is not None:
                     self._halt(result.defect)
                 return
-            self.put_off += asked_to_wait
+            self.deferred += asked_to_wait
             # doubling, and spread by the key so that retries do not come in step
             spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
             pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
@@ -320,12 +320,12 @@ class Run:
 
     def _replied(self, place: Slot, due: PendingCall, reply: Reply) -> None:
         place.leave()
-        if self._told is not None:
-            self._told(due.call.model, reply)
+        if self._on_reply is not None:
+            self._on_reply(due.call.model, reply)
 
     def take_as_refusals(self) -> None:
         """Record as refused what a model that answers nearly all calls turned away for good."""
-        count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
+        count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
         answered = self.ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
@@ -336,7 +336,7 @@ class Run:
         if ends:
             self.ledger.commit(ends=ends)
         self.made += len(ends)
-        self.failed = [one for one in self.failed if one.key not in refused]
+        self.failed = [failure for failure in self.failed if failure.key not in refused]
 
     def summary(self, orphaned: int, open_: int) -> RunSummary:
         """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""
@@ -346,7 +346,7 @@ class Run:
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
             self._planned, self._already, self.made, tuple(self.failed), self.retried, self.interrupted,
-            self.in_flight_bound, orphaned, self.put_off, self.stopped, elsewhere,
+            self.in_flight_bound, orphaned, self.deferred, self.stopped, elsewhere,
         )  # fmt: skip
 
     def interrupt(self) -> None:
@@ -420,15 +420,15 @@ class _Feed:
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            found = await _in(self._thread, self._run.work.more, self._lane, self._n)
-            self._empty = found is None
-            self._dues.extend(found or ())
-            if found:
+            due = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            self._empty = due is None
+            self._dues.extend(due or ())
+            if due:
                 run = self._run
                 if run.purse is not None and run.work.renew_every_s is not None:  # see what others have paid
                     run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
                 return True
-            if found is not None:
+            if due is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._run.over.wait(), min(wait, self._run.work.renew_every_s or wait))
                 wait = min(2 * wait, _LOOK_AGAIN_S[1])
@@ -443,7 +443,7 @@ def run_calls(
     ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
     deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
     patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, ProviderLimits] | None = None,
-    purse: SpendLimit | None = None, progress: Progress | None = None, told: Told | None = None,
+    purse: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
     watch: Watch | None = None,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, and write down what comes back.
@@ -461,8 +461,8 @@ def run_calls(
     lease of ``lease_s``; this returns when no call is left that anybody could still answer. ``concurrency`` is for each
     model (behind each address and key), ``limits`` a minute for each provider, kept by all who work on this ledger.
     When the next call does not fit the ``purse``, nothing more is sent. ``progress`` is called with ``(replied,
-    planned)`` after each commit, ``told`` with ``(model, reply)`` when a reply is on the disk. Before anything is sent
-    it raises `PlanError` (a budget, and a call without a price), `UnknownNameError` (a model that is not in ``models``)
+    planned)`` after each commit, ``on_reply`` with ``(model, reply)`` when a reply is on the disk. Before any call it
+    raises `PlanError` (a budget, and a call without a price), `UnknownNameError` (a model that is not in ``models``)
     or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
     `ModelError`, after what was under way is written down.
     """
@@ -499,7 +499,7 @@ def run_calls(
         waiting = sum(sizes.values())
         planned = waiting if pending is None else len(asked)
         work = Work(ledger, sizes, lease_s, pending)
-        run = Run(ledger, work, manner, planned, planned - waiting, progress, purse, told, watch)
+        run = Run(ledger, work, manner, planned, planned - waiting, progress, purse, on_reply, watch)
         some = (
             [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
         )

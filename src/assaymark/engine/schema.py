@@ -282,42 +282,26 @@ def source_of(row: Row) -> Source:
     return Source(*fields)
 
 
-def call_row(call: CallSpec, now: float) -> dict[str, Any]:
-    """The row of a planned call."""
-    spec = call.canonical
-    key = hashlib.sha256(spec).hexdigest()
-    return {"key": key, "model": plain(call.model), "spec": spec, "planned_at": now}
+def spec_of(key: str, spec: bytes) -> dict[str, Any]:
+    """The fields of the call planned as ``spec``, which ``key`` must name, with its texts by their digests."""
+    if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
+        raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
+    return dict(json.loads(bytes_text(spec)))
 
 
-def call_of(key: str, spec: bytes, texts: Mapping[str, PromptText]) -> CallSpec:
-    """The call planned as ``spec``, which its ``key`` must name; ``texts`` are its texts by their digest."""
-    check_call(key, spec)
-    raw = json.loads(bytes_text(spec))
+def call_of(raw: Mapping[str, Any], texts: Mapping[str, PromptText]) -> CallSpec:
+    """The call with the fields of `spec_of`; ``texts`` are its texts by their digest."""
     messages = tuple(Message(role, tuple(texts[digest] for digest in digests)) for role, digests in raw["messages"])
     schema = None if raw["schema"] is None else texts[raw["schema"]]
     return CallSpec(**{**raw, "messages": messages, "schema": schema})
 
 
-def digests_of(spec: bytes) -> set[str]:
-    """The digests of the texts of a planned call."""
-    raw = json.loads(bytes_text(spec))
-    found = {digest for _, digests in raw["messages"] for digest in digests}
-    return found if raw["schema"] is None else found | {raw["schema"]}
-
-
 def check_planned(row: Row) -> None:
     """Raise `LedgerError` unless a row of ``calls`` is as it was written."""
-    check_call(row["key"], row["spec"])
-    if row["model"] != plain(json.loads(bytes_text(row["spec"]))["model"]):
+    if row["model"] != plain(spec_of(row["key"], row["spec"])["model"]):
         raise LedgerError(
             f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
         )
-
-
-def check_call(key: str, spec: bytes) -> None:
-    """Raise `LedgerError` unless ``spec`` is what ``key`` names."""
-    if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
-        raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
 
 
 @lru_cache(maxsize=256)

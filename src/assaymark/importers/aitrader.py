@@ -65,12 +65,12 @@ class Track:
         """A stamp of the log or of a price file as written: local, without a zone."""
         wanted = "2025-10-09" if self.daily else "2025-10-09 10:30:00"
         try:
-            found = datetime.strptime(stamp, "%Y-%m-%d" if self.daily else "%Y-%m-%d %H:%M:%S")
+            moment = datetime.strptime(stamp, "%Y-%m-%d" if self.daily else "%Y-%m-%d %H:%M:%S")
         except ValueError:
-            found = datetime.min
-        if not 1970 <= found.year <= 2200:
+            moment = datetime.min
+        if not 1970 <= moment.year <= 2200:
             raise ValueError(f"must be a step such as {wanted} (got {stamp[:40]!r})")
-        return found
+        return moment
 
     def utc(self, local: datetime, *, complete: bool = False) -> datetime:
         """When a decision at a step is made: its bar's open is known, nothing later; or when all of its bar is."""
@@ -141,7 +141,7 @@ class Prices:
                         if not (low - slack <= min(opened, close) and max(opened, close) <= high + slack):
                             seen = f"{opened:g}, {close:g} and {low:g} to {high:g}"
                             raise ValueError(f"open and close must lie from low to high (got {seen})")
-                    elif any(one is not None for one in (high, low, close)):
+                    elif any(price is not None for price in (high, low, close)):
                         raise ValueError("high, low and close: give all three or none")
                 except ValueError as exc:
                     wrong(line, str(exc))
@@ -160,7 +160,7 @@ class Prices:
             tally.problem(name, "holds no bar")
         self.steps = sorted(bars)
         self.bars = {step: bars[step] for step in self.steps}
-        self.symbols = tuple(sorted({symbol for found in bars.values() for symbol in found}))
+        self.symbols = tuple(sorted({symbol for quotes in bars.values() for symbol in quotes}))
         self._facts = dict[datetime, tuple[records.Fact, ...]]()
 
     def opens(self, step: datetime) -> dict[str, float]:
@@ -177,7 +177,7 @@ class Prices:
                 for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
-                report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
+                records.Fact(f"{name}:{symbol}", symbol, name, price, "price", at, at, self.track.prices)
                 for name, at, symbol, price in seen
             )
         return self._facts[step]
@@ -185,31 +185,31 @@ class Prices:
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
         """The last complete bars before a step of each of the symbols that has any."""
         wanted = sorted(set(symbols))
-        new = [one for one in wanted if (step, one) not in self._series]
-        known = self._complete(step, _SHOWN) if new else {}
+        new = [symbol for symbol in wanted if (step, symbol) not in self._series]
+        ends = self._complete(step, _SHOWN) if new else {}
         for symbol in new:
-            bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
+            bars = {moment: bar for moment in ends if (bar := self.bars[moment].get(symbol)) is not None}
             whole = {one: bar for one, bar in bars.items() if bar.close is not None}  # then it has all four prices
             self._series[step, symbol] = None if not whole else records.Series(
                 instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
-                times=tuple(known[one] for one in whole),
-                volume=tuple(self._volumes[symbol, one] for one in whole),
+                times=tuple(ends[moment] for moment in whole),
+                volume=tuple(self._volumes[symbol, moment] for moment in whole),
                 **{name: tuple(getattr(bar, name) for bar in whole.values())
                    for name in ("open", "high", "low", "close")},
             )  # fmt: skip
-        return tuple(one for symbol in wanted if (one := self._series[step, symbol]) is not None)
+        return tuple(series for symbol in wanted if (series := self._series[step, symbol]) is not None)
 
     def benchmark(self, start: datetime, end: datetime) -> float | None:
         """The mean return from open to open of the symbols that have both: an equal weight of the universe."""
-        one, other = self.opens(start), self.opens(end)
-        both = [other[symbol] / price - 1.0 for symbol, price in one.items() if symbol in other]
+        opens, other = self.opens(start), self.opens(end)
+        both = [other[symbol] / price - 1.0 for symbol, price in opens.items() if symbol in other]
         return math.fsum(both) / len(both) if both else None
 
     def _complete(self, step: datetime, most: int) -> dict[datetime, datetime]:
         """Of the last ``most`` steps before one, those whose bars were complete at it, and when they were."""
         at, decided = bisect_left(self.steps, step), self.track.utc(step)
-        ends = {one: self.track.utc(one, complete=True) for one in self.steps[max(at - most, 0) : at]}
-        return {one: end for one, end in ends.items() if end <= decided}
+        ends = {moment: self.track.utc(moment, complete=True) for moment in self.steps[max(at - most, 0) : at]}
+        return {moment: end for moment, end in ends.items() if end <= decided}
 
 
 _CODE: Final = r"(?P<code>\d{6}\.S[HZ])"
@@ -228,8 +228,8 @@ def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
     seen: dict[str, Counter[str]] = {}
     for text in texts:
         for pattern in _PATTERNS:
-            for found in pattern.finditer(text or ""):
-                seen.setdefault(found["code"], Counter())[found["name"]] += 1
+            for match in pattern.finditer(text or ""):
+                seen.setdefault(match["code"], Counter())[match["name"]] += 1
     # three times, and more often than all others together; a name of two codes goes to neither
     best = {code: names.most_common(1)[0] for code, names in seen.items()}
     names = {code: name for code, (name, n) in best.items() if n >= 3 and 2 * n > seen[code].total()}
@@ -241,14 +241,14 @@ def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str
     """The texts of a step, and the flags they earn: ``think-block``, ``tool-output``, ``no-finish-signal``."""
     written = text or ""
     # what was thought aloud is kept apart: only one of the models left it in its log
-    thoughts = [found.strip() for found in _THINK.findall(written)]
+    thoughts = [thought.strip() for thought in _THINK.findall(written)]
     answer = _FINISH.sub("", _THINK.sub("", written)).strip()
-    kept: list[tuple[str, records.RationaleKind]] = [(thought, "stage") for thought in thoughts]
+    texts: list[tuple[str, records.RationaleKind]] = [(thought, "stage") for thought in thoughts]
     tool = answer.startswith(_TOOL_OUTPUT)  # repeats what a tool returned: not written by the agent
     if answer != _TOOL_OUTPUT:
-        kept.append((answer, "arena" if tool else "summary"))
+        texts.append((answer, "arena" if tool else "summary"))
     marks = {"think-block": thoughts, "tool-output": tool, "no-finish-signal": not _FINISH.search(written)}
-    return report.rationales_of(kept), tuple(flag for flag, found in marks.items() if found)
+    return report.rationales_of(texts), tuple(flag for flag, marked in marks.items() if marked)
 
 
 class _Shape(BaseModel):
@@ -294,23 +294,23 @@ class Step:
         )  # fmt: skip
         # the venue logs an action once it is done
         self.fills = tuple(
-            StatedFill(one.instrument, one.quantity if one.kind == "buy" else -one.quantity, one.price)
-            for one in self.actions
-            if one.quantity
+            StatedFill(action.instrument, action.quantity if action.kind == "buy" else -action.quantity, action.price)
+            for action in self.actions
+            if action.quantity
         )
         self.book: Book | None = None
         if (after := line.positions_after) is not None and _CASH_KEY in after:
-            held = {name: units for name, units in after.items() if units and name != _CASH_KEY}
-            self.book = Book(after[_CASH_KEY], held)
+            positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
+            self.book = Book(after[_CASH_KEY], positions)
 
     def faults(self, prices: Prices) -> Iterator[tuple[str, str]]:
         """What is wrong with a line of the right shape: field and what."""
         line, file = self.line, self.track.prices
         if self.at not in prices.bars:
             yield "step", f"has no bar in {file} (got {line.step!r})"
-        for number, one in enumerate(line.actions):
-            if one.action != "no_trade" and one.symbol not in prices.symbols:
-                yield f"actions.{number}.symbol", f"has no bars in {file} (got {one.symbol!r:.60})"
+        for number, action in enumerate(line.actions):
+            if action.action != "no_trade" and action.symbol not in prices.symbols:
+                yield f"actions.{number}.symbol", f"has no bars in {file} (got {action.symbol!r:.60})"
         after = {} if line.positions_after is None else line.positions_after
         if line.positions_after is not None and _CASH_KEY not in after:
             yield "positions_after", f"has no {_CASH_KEY}"
@@ -329,11 +329,11 @@ class Step:
             yield "timestamps", "go backwards"
 
     def decision(
-        self, number: int, context_id: str, found: Sequence[Mismatch], provenance: records.Provenance
+        self, number: int, context_id: str, mismatches: Sequence[Mismatch], provenance: records.Provenance
     ) -> records.Decision:
-        """The step as the decision of one question; ``found`` are the mismatches of its book."""
+        """The step as the decision of one question; ``mismatches`` are the mismatches of its book."""
         rationales, marks = texts_of(self.line.rationale)
-        flags = [*marks, *dict.fromkeys(f"{_CHECKS[one.kind]}-mismatch" for one in found)]
+        flags = [*marks, *dict.fromkeys(f"{_CHECKS[mismatch.kind]}-mismatch" for mismatch in mismatches)]
         decided, call = self.track.utc(self.at), records.CallFacts()
         written = [datetime.fromisoformat(timestamp) for timestamp in self.line.timestamps]
         # the clock's zone is not known: a day is more than any zone can make up for
@@ -345,7 +345,7 @@ class Step:
         stages: dict[str, records.JSON] = {
             "reconciliation": [
                 f"{f'{one.kind} {one.symbol}'.strip()}: stated {one.stated:.10g}, recomputed {one.recomputed:.10g}"
-                for one in found
+                for one in mismatches
             ]
         }
         missing = list(report.text_missing(rationales))
@@ -382,10 +382,10 @@ class Log:
             if line.track not in self.prices and line.track not in without:
                 without[line.track] = [0, 1]
                 try:
-                    if (found := read.pick(files, track.prices)) is None:
+                    if (picked := read.pick(files, track.prices)) is None:
                         without[line.track][1] = 0
                     else:
-                        self.prices[line.track] = Prices(track, *found, tally)
+                        self.prices[line.track] = Prices(track, *picked, tally)
                 except InputError as exc:
                     tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
             if line.track not in self.prices or not self.prices[line.track].steps:
@@ -405,20 +405,20 @@ class Log:
             if not wrong:
                 places[step.record_id] = place
                 self.steps.append(step)
-        for held, name_of in sorted((there, name) for name, (n, there) in without.items() if n):
+        for present, name_of in sorted((there, name) for name, (n, there) in without.items() if n):
             n, file = without[name_of][0], TRACKS[name_of].prices
             lost = f"missing, and needed for {n} steps of {name_of}; give it as {file} or {file}.gz"
-            tally.problem(file, f"{n} steps of {name_of} without prices: their file is broken" if held else lost)
+            tally.problem(file, f"{n} steps of {name_of} without prices: their file is broken" if present else lost)
         if not lines:
             tally.problem(name, "holds no step: no line with anything in it")
         self.bad = lines - len(self.steps)
 
     def runs(self) -> dict[tuple[str, str], list[Step]]:
         """Each agent's steps on each track, oldest first, by track and agent."""
-        found: dict[tuple[str, str], list[Step]] = {}
-        for step in sorted(self.steps, key=lambda one: (one.line.track, one.agent, one.at)):
-            found.setdefault((step.line.track, step.agent), []).append(step)
-        return found
+        steps: dict[tuple[str, str], list[Step]] = {}
+        for step in sorted(self.steps, key=lambda step: (step.line.track, step.agent, step.at)):
+            steps.setdefault((step.line.track, step.agent), []).append(step)
+        return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,8 +450,8 @@ def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
     # cash is printed to the cent in one track and more finely in the others
-    found = reconcile(Book(track.capital), stated, tolerance=Tolerance(0.01, track.units))
-    return Audit(track.name, steps[0].agent, track.capital, tuple(step.record_id for step in steps), found)
+    result = reconcile(Book(track.capital), stated, tolerance=Tolerance(0.01, track.units))
+    return Audit(track.name, steps[0].agent, track.capital, tuple(step.record_id for step in steps), result)
 
 
 def import_aitrader(
@@ -475,7 +475,7 @@ def import_aitrader(
     for step in log.steps:
         stamps.setdefault(step.line.track, set()).add(step.at)
     # agents at one step of a track answered the same question: its steps are numbered from 1
-    numbers = {(track, at): n for track, found in stamps.items() for n, at in enumerate(sorted(found), start=1)}
+    numbers = {(track, at): n for track, times in stamps.items() for n, at in enumerate(sorted(times), start=1)}
     names = names_in(step.line.rationale for step in log.steps)
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
@@ -487,29 +487,29 @@ def import_aitrader(
         audits.append(audit)
         before = Book(steps[0].track.capital)
         for step in steps:
-            held, opens = before.positions, prices.opens(step.at)
-            worth_now = before.cash + sum(units * opens[symbol] for symbol, units in held.items() if symbol in opens)
-            shown = [*held, *(action.instrument for action in step.actions if action.instrument)]
-            unpriced = (f"the price of {symbol}" for symbol in sorted(set(held) - set(opens)))
+            owned, opens = before.positions, prices.opens(step.at)
+            worth_now = before.cash + sum(units * opens[symbol] for symbol, units in owned.items() if symbol in opens)
+            shown = [*owned, *(action.instrument for action in step.actions if action.instrument)]
+            unpriced = (f"the price of {symbol}" for symbol in sorted(set(owned) - set(opens)))
             context = records.Context(
                 completeness="partial", cutoff=step.track.utc(step.at), prompt="",
                 cutoff_source=f"the step's stamp, taken as {step.track.zone} time", facts=prices.facts(step.at),
                 instruments=instruments, series=prices.series(step.at, shown),
-                portfolio=records.Portfolio(step.track.currency, before.cash, nav=worth_now, positions=held),
+                portfolio=records.Portfolio(step.track.currency, before.cash, nav=worth_now, positions=owned),
                 missing=("the prompt", "what tools returned", *unpriced),
             )  # fmt: skip
-            name = report.context_id(context, encoded)
+            name = report.context_id(context, encoded, tally.texts)
             contexts[name] = context
             where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
-            found = [one for one in audit.reconciliation.mismatches if one.step == step.record_id]
-            decisions.append(step.decision(numbers[track, step.at], name, found, where))
+            mismatches = [mismatch for mismatch in audit.reconciliation.mismatches if mismatch.step == step.record_id]
+            decisions.append(step.decision(numbers[track, step.at], name, mismatches, where))
             before = step.book or before
         # what each stated book was worth at the agent's next step, and the whole log's return at its last
         worth: list[tuple[Step, Step, Step, str, float]] = []
         for step, later in pairwise(steps):
             pair = [prices.opens(at) for at in (step.at, later.at)]
-            if (book := step.book) is not None and all(set(book.positions) <= set(one) for one in pair):
-                now, then = (book.cash + sum(n * one[symbol] for symbol, n in book.positions.items()) for one in pair)
+            if (book := step.book) is not None and all(set(book.positions) <= set(row) for row in pair):
+                now, then = (book.cash + sum(n * row[symbol] for symbol, n in book.positions.items()) for row in pair)
                 worth += [(step, step, later, report.NEXT, then / now - 1.0)] if now > 0 else []
         if audit.last_nav is not None and audit.reconciliation.navs[-1] is not None:
             worth.append((steps[-1], steps[0], steps[-1], report.WHOLE, audit.last_nav / audit.capital - 1.0))
@@ -518,7 +518,7 @@ def import_aitrader(
                            f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip
-    kinds = Counter(one.kind for audit in audits for one in audit.reconciliation.mismatches)
+    kinds = Counter(mismatch.kind for audit in audits for mismatch in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
     notes += report.replayed(decisions, "step")
@@ -539,51 +539,51 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
     opens of the track's last step of that day. Lines that an import refuses are passed over.
     """
     log = Log(files, report.Tally())
-    steps = [one for one in log.steps if one.track.name == track]
+    steps = [step for step in log.steps if step.track.name == track]
     if not steps:
-        raise UnknownNameError("track", track, tuple(sorted({one.track.name for one in log.steps})))
+        raise UnknownNameError("track", track, tuple(sorted({step.track.name for step in log.steps})))
     prices, capital = log.prices[steps[0].line.track], steps[0].track.capital
     # the last step of each day, whoever made it
-    closing = {one.day: one.at for one in sorted(steps, key=lambda one: one.at)}
+    closing = {step.day: step.at for step in sorted(steps, key=lambda step: step.at)}
 
     def valued(name: str, day: str, book: Book, state: str = "ok") -> Iterator[report.RecordedBook]:
         """At the day's opens, what has none there at its last one; nothing where a symbol never had any."""
-        known: dict[str, float] = {}
+        quotes: dict[str, float] = {}
         for symbol in sorted(book.positions):
-            for one in reversed(prices.steps[: bisect_right(prices.steps, closing[day])]):
-                if (bar := prices.bars[one].get(symbol)) is not None and bar.open is not None:
-                    known[symbol] = bar.open
+            for moment in reversed(prices.steps[: bisect_right(prices.steps, closing[day])]):
+                if (bar := prices.bars[moment].get(symbol)) is not None and bar.open is not None:
+                    quotes[symbol] = bar.open
                     break
-        if len(known) == len(book.positions):
-            stale = tuple(symbol for symbol in known if symbol not in prices.opens(closing[day]))
-            held = {symbol: book.positions[symbol] for symbol in known}
-            yield day, name, state, book.cash, book.nav(known), 0.0, held, stale
+        if len(quotes) == len(book.positions):
+            stale = tuple(symbol for symbol in quotes if symbol not in prices.opens(closing[day]))
+            positions = {symbol: book.positions[symbol] for symbol in quotes}
+            yield day, name, state, book.cash, book.nav(quotes), 0.0, positions, stale
 
-    opens = prices.opens(min(one.at for one in steps))
+    opens = prices.opens(min(step.at for step in steps))
     equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
     lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Book(capital)))
-    found = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
-    found.baselines += [book for day in closing for name, held in lines for book in valued(name, day, held)]
-    for run in (one for one in log.runs().values() if one[0].track.name == track):
-        agent, held = run[0].agent, Book(capital)
-        found.fills += [
+    record = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
+    record.baselines += [book for day in closing for name, account in lines for book in valued(name, day, account)]
+    for run in (steps for steps in log.runs().values() if steps[0].track.name == track):
+        agent, account = run[0].agent, Book(capital)
+        record.fills += [
             (step.day, agent, step.record_id, number, fill.symbol, fill.quantity,
              prices.opens(step.at).get(fill.symbol) if fill.price is None else fill.price, 0.0)
             for step in run for number, fill in enumerate(step.fills, start=1)
         ]  # fmt: skip
-        made = {day: list(of) for day, of in groupby(run, key=lambda one: one.day)}
-        for day in (one for one in closing if one >= run[0].day):
-            for step in made.get(day, ()):
-                held = step.book or held
-            stated = day not in made or made[day][-1].book is not None
-            found.books += valued(agent, day, held, "ok" if stated else "not stated")
+        by_day = {day: list(of) for day, of in groupby(run, key=lambda step: step.day)}
+        for day in (day for day in closing if day >= run[0].day):
+            for step in by_day.get(day, ()):
+                account = step.book or account
+            stated = day not in by_day or by_day[day][-1].book is not None
+            record.books += valued(agent, day, account, "ok" if stated else "not stated")
         checked = _audit_of(run, prices).reconciliation
         for kind in RELIABILITY:
-            said = tuple(
-                f"{one.step}\t{str(one).removeprefix(f'{one.step}: ')}"
-                for one in checked.mismatches
-                if _CHECKS[one.kind] == kind
+            details = tuple(
+                f"{mismatch.step}\t{str(mismatch).removeprefix(f'{mismatch.step}: ')}"
+                for mismatch in checked.mismatches
+                if _CHECKS[mismatch.kind] == kind
             )
             if checked.checks[kind]:
-                found.checks.append((agent, kind, checked.checks[kind], checked.passed[kind], said))
-    return found
+                record.checks.append((agent, kind, checked.checks[kind], checked.passed[kind], details))
+    return record

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -147,16 +147,16 @@ class Conversation(_Shape):
     def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, Order], datetime] | None:
         """The orders, and when the model was asked; None after every problem was noted."""
         before, orders = len(tally.problems), dict[str, Order]()
-        for coin, one in self.llm_response.items():
+        for coin, answer in self.llm_response.items():
             where = f"{place}, llm_response.{coin}"
-            if coin == _FAILED or (order := read.shaped(Order, one, where, tally)) is None:
+            if coin == _FAILED or (order := read.shaped(Order, answer, where, tally)) is None:
                 continue
             orders[coin] = order
             if order.coin != coin:
                 tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
-        found, asked = _NOW.search(self.user_prompt), None
+        match, asked = _NOW.search(self.user_prompt), None
         with suppress(ValueError):
-            asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC) if found else None
+            asked = datetime.fromisoformat(match[2]).replace(tzinfo=UTC) if match else None
         if asked is None:
             what = "does not begin with its minutes, its current time and its invocations"
             tally.problem(f"{place}, user_prompt", what)
@@ -177,7 +177,7 @@ class Conversation(_Shape):
 
         def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
             name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
-            facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
+            facts.append(records.Fact(name, instrument, field, value, unit, asked, asked, "prompt", note))
 
         coins = list(_COIN.finditer(prompt))
         for match in coins:
@@ -185,10 +185,10 @@ class Conversation(_Shape):
             end = _END.search(prompt, match.end())
             part = prompt[match.end() : end.start() if end else len(prompt)]
             for pattern, fields in _STATE:
-                if (found := pattern.search(part)) is None:
+                if (hit := pattern.search(part)) is None:
                     tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", f"{self.id} {coin}")
                     continue
-                for (field, unit), value in zip(fields, found.groups(), strict=True):
+                for (field, unit), value in zip(fields, hit.groups(), strict=True):
                     fact(coin, field, float(value), unit)
             if (mids := _MIDS.search(part)) is None:
                 tally.missing("interval of the mid prices (kept as text)", f"{self.id} {coin}")
@@ -200,31 +200,31 @@ class Conversation(_Shape):
                 tally.missing("mid prices (kept as text)", f"{self.id} {coin}")
                 continue
             series.append(records.Series(instrument=coin, interval_s=interval, times=times, close=closes))
-        held: dict[str, float] = {}
+        holdings: dict[str, float] = {}
         for text in _POSITION.findall(prompt):
             try:
-                one = ast.literal_eval(text)
-                one |= one.pop("exit_plan", {})
-                symbol, units = str(one["symbol"]), _finite(one["quantity"])
-                values = {field: str(one[field]) if unit == "text" else _finite(one[field])
-                          for field, unit in _HELD.items() if field in one}  # fmt: skip
+                position = ast.literal_eval(text)
+                position |= position.pop("exit_plan", {})
+                symbol, units = str(position["symbol"]), _finite(position["quantity"])
+                values = {field: str(position[field]) if unit == "text" else _finite(position[field])
+                          for field, unit in _HELD.items() if field in position}  # fmt: skip
             except _UNREADABLE:
                 tally.missing("position in its fixed form (kept as text)", self.id)
                 continue
-            held[symbol] = units
+            holdings[symbol] = units
             for field, value in values.items():
                 fact(symbol, field, value, _HELD[field])
         account: dict[str, float] = {}
         for field, unit, pattern in _ACCOUNT:
-            if (found := pattern.search(prompt)) is None:
+            if (hit := pattern.search(prompt)) is None:
                 tally.missing(f"{field} in its fixed line (kept as text)", self.id)
             else:
-                account[field] = float(found[1])
-                fact("", field.replace("_", " "), account[field], unit, found[0].replace("*", ""))
+                account[field] = float(hit[1])
+                fact("", field.replace("_", " "), account[field], unit, hit[0].replace("*", ""))
         portfolio = None
         if {"available_cash", "account_value"} <= account.keys():
             portfolio = records.Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
-                                          positions=held)  # fmt: skip
+                                          positions=holdings)  # fmt: skip
         return records.Context(
             completeness="partial", cutoff=asked, cutoff_source="the current time in the prompt, taken as UTC",
             prompt=prompt, facts=tuple(facts), series=tuple(series), portfolio=portfolio,
@@ -249,14 +249,14 @@ class Conversation(_Shape):
         trace = trace or self.llm_response.get(_FAILED)
         texts = report.rationales_of([
             (self.cot_trace_summary or "", "summary"),
-            *((f"{coin}: {one.justification}", "candidate")
-              for coin, one in orders.items() if one.justification.strip()),
+            *((f"{coin}: {order.justification}", "candidate")
+              for coin, order in orders.items() if order.justification.strip()),
             ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
             (trace if isinstance(trace, str) else "", "stage"),  # what was thought aloud
         ])  # fmt: skip
         # the risk in dollars is the one number of an order that an action has no field for
         risks: list[records.JSON] = [
-            {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
+            {"instrument": x, "risk_usd": order.risk_usd} for x, order in orders.items() if order.risk_usd
         ]
         (cycle, nth), agent = question, report.agent_of(self.model_id, self.model_id)
         return records.Decision(
@@ -285,50 +285,50 @@ def import_nof1(
     so every context is ``partial``. A reply that the arena could not read has the flag ``invalid-reply``.
     """
     tally = report.Tally()
-    held = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
-    if len(held) != 1:
-        what = "missing" if not held else f"given twice ({', '.join(held)}); keep one"
+    names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
+    if len(names) != 1:
+        what = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
         raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
     calls: list[tuple[Conversation, Mapping[str, Order], datetime]] = []
     places: dict[object, str] = {}
-    told = 0
-    for place, said in _each(Conversation, held[0], files[held[0]], "conversation", tally, progress):
-        told += 1
-        if said is not None and (good := said.read(place, tally)) is not None:
-            for key in (said.id, (said.model_id, good[1])):
+    total = 0
+    for place, talk in _each(Conversation, names[0], files[names[0]], "conversation", tally, progress):
+        total += 1
+        if talk is not None and (good := talk.read(place, tally)) is not None:
+            for key in (talk.id, (talk.model_id, good[1])):
                 if (first := places.setdefault(key, place)) != place:
-                    tally.problem(f"{place}, id", f"{said.model_id} is given twice (first at {first})")
+                    tally.problem(f"{place}, id", f"{talk.model_id} is given twice (first at {first})")
                     break
             else:
-                calls.append((said, *good))
-    if not told and not tally.problems:
-        tally.problem(held[0], "holds no conversation; conversations is an empty list")
+                calls.append((talk, *good))
+    if not total and not tally.problems:
+        tally.problem(names[0], "holds no conversation; conversations is an empty list")
     of = read.pick(files, TRADES)
-    trades = [] if of is None else [one for _, one in _each(Trade, *of, "trade", tally) if one is not None]
+    trades = [] if of is None else [trade for _, trade in _each(Trade, *of, "trade", tally) if trade is not None]
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
-    cycles = read.rounds_of([(said.model_id, asked) for said, _, asked in calls], ROUND)
+    cycles = read.rounds_of([(talk.model_id, asked) for talk, _, asked in calls], ROUND)
     contexts: dict[str, records.Context] = {}
     decisions: list[records.Decision] = []
-    for said, orders, asked in calls:
-        context_id = records.content_id(context := said.context(asked, tally))
+    for talk, orders, asked in calls:
+        context_id = records.content_id(context := talk.context(asked, tally))
         contexts[context_id] = context
-        decisions.append(said.decision(orders, asked, context_id, cycles[said.model_id, asked], provenance))
+        decisions.append(talk.decision(orders, asked, context_id, cycles[talk.model_id, asked], provenance))
     # each account at the model's next prompt, and each closed position where the decision that opened it is here
     outcomes: list[records.Outcome] = []
     opened: dict[tuple[str, str, str], list[tuple[datetime, datetime, str]]] = {}
-    for (said, _, _), made, later in zip(calls, decisions, [*decisions[1:], None], strict=True):
-        later = later if later is not None and later.agent.id == said.model_id else None
-        until = said.answered + ROUND if later is None else later.decided_at
-        for action in made.actions:
+    for (talk, _, _), current, later in zip(calls, decisions, [*decisions[1:], None], strict=True):
+        later = later if later is not None and later.agent.id == talk.model_id else None
+        until = talk.answered + ROUND if later is None else later.decided_at
+        for action in current.actions:
             if (side := {"buy": "long", "short": "short"}.get(action.kind)) is not None:
-                spans = opened.setdefault((said.model_id, action.instrument, side), [])
-                spans.append((said.answered, until, made.record_id))
+                spans = opened.setdefault((talk.model_id, action.instrument, side), [])
+                spans.append((talk.answered, until, current.record_id))
         if later is not None:
-            now, then = (contexts[one.context_id] for one in (made, later))
+            now, then = (contexts[decision.context_id] for decision in (current, later))
             if now.portfolio and then.portfolio and now.portfolio.nav > 0:
                 value, source = then.portfolio.nav / now.portfolio.nav - 1.0, "account values of the prompts"
-                outcomes.append(records.Outcome(made.record_id, report.NEXT, value, None, then.cutoff, source))
+                outcomes.append(records.Outcome(current.record_id, report.NEXT, value, None, then.cutoff, source))
     for trade in trades:
         began = datetime.fromtimestamp(trade.entry_time, UTC)
         at = opened.get((trade.model_id, trade.symbol, trade.side), [])[::-1]
@@ -341,7 +341,7 @@ def import_nof1(
     notes = [f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC: {questions}"]
     if failed := sum(_INVALID in decision.flags for decision in decisions):
         notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
-    return tally.imported("nof1", decisions, contexts, outcomes, told - len(calls), notes, report.NO_NEXT)
+    return tally.imported("nof1", decisions, contexts, outcomes, total - len(calls), notes, report.NO_NEXT)
 
 
 def _each(
@@ -354,16 +354,16 @@ def _each(
         tree = read.json_object(unpack(name, data))
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
-    if not isinstance(found := tree.pop(key, None), list):
-        seen = f"got {type(found).__name__}; keys: {', '.join(tree) or 'none'}"
+    if not isinstance(entries := tree.pop(key, None), list):
+        seen = f"got {type(entries).__name__}; keys: {', '.join(tree) or 'none'}"
         raise InputError(name, [f"{key} must be a list ({seen})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
-    for at, one in enumerate(found, start=1):
+    for at, entry in enumerate(entries, start=1):
         place = f"{name} {noun} {at}"
-        yield place, read.shaped(kind, one, place, tally)
+        yield place, read.shaped(kind, entry, place, tally)
         if progress is not None:
-            progress(key, at, len(found))
+            progress(key, at, len(entries))
 
 
 def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
@@ -373,9 +373,9 @@ def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
 
 
 def _finite(value: Any) -> float:
-    if not math.isfinite(made := float(value)):
+    if not math.isfinite(number := float(value)):
         raise ValueError(value)
-    return made
+    return number
 
 
 _DAY: Final = timedelta(days=1)
@@ -453,15 +453,17 @@ def import_deepfund(
     with closing(sqlite3.connect(":memory:")) as base:
         try:
             base.deserialize(data)
-            configs = {one.id: one for _, one in _rows(base, name, "config", _Config, tally)}
-            runs = {one.id: one for _, one in _rows(base, name, "portfolio", _Portfolio, tally)}
-            signals = [one for _, one in _rows(base, name, "signal", _Signal, tally)]
+            configs = {config.id: config for _, config in _rows(base, name, "config", _Config, tally)}
+            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _Portfolio, tally)}
+            signals = [signal for _, signal in _rows(base, name, "signal", _Signal, tally)]
             decided = _rows(base, name, "decision", _Decided, tally)
         except (sqlite3.Error, OverflowError) as exc:
             hint = "copy it again while its program is stopped"
             raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
-    made, contexts = dict[str, records.Decision](), dict[str, records.Context]()
-    asked: Counter[tuple[str, str]] = Counter()
+    by_id, contexts = dict[str, records.Decision](), dict[str, records.Context]()
+    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_Signal]](list)
+    for got in signals:
+        by_question[got.portfolio_id, got.ticker].append(got)
     for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):
         run = runs.get(one.portfolio_id)
         config = None if run is None else configs.get(run.config_id)
@@ -469,10 +471,10 @@ def import_deepfund(
             tally.problem(f"{place}, portfolio_id", f"no such portfolio (got {one.portfolio_id!r:.60})")
         elif config is None:
             tally.problem(f"{place}, portfolio_id", f"its portfolio is of no config (got {run.config_id!r:.60})")
-        elif one.id in made:
+        elif one.id in by_id:
             tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
         else:
-            heard = [got for got in signals if (got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker)]
+            advice = by_question[one.portfolio_id, one.ticker]
             # the end of the trading day, or the writing of the row if that came first
             cutoff = min(one.written, read.midnight(one.trading_date.date()) + _DAY)
             stated = [(field, unit, pattern.search(one.llm_prompt)) for field, unit, pattern in _STATED]
@@ -480,11 +482,11 @@ def import_deepfund(
                 if line is None:
                     tally.missing(f"{field} in its fixed line (kept as text)", one.id)
             facts = tuple(
-                report.fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, "prompt", cutoff)
+                records.Fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, cutoff, "prompt")
                 for field, unit, line in stated
                 if line is not None
             )
-            prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
+            prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in advice]
             context = records.Context(
                 completeness="partial", cutoff=cutoff,
                 cutoff_source="the end of trading_date (UTC), or updated_at if that came first",
@@ -498,14 +500,14 @@ def import_deepfund(
             nth = asked[agent, question]
             texts = report.rationales_of([(one.justification, "summary"), *(
                 (f"{got.analyst} analyst ({got.signal}): {got.justification}", "stage")
-                for got in heard if got.justification.strip()
+                for got in advice if got.justification.strip()
             )])  # fmt: skip
-            contexts[records.content_id(context)] = context
-            made[one.id] = records.Decision(
+            contexts[key := records.content_id(context)] = context
+            by_id[one.id] = records.Decision(
                 record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
                 episode_id=question, step=0, cluster=report.week_of(one.trading_date), decided_at=one.written,
                 agent=report.agent_of(agent, model),
-                context_id=records.content_id(context), rationales=texts, format="deepfund", replicate=nth,
+                context_id=key, rationales=texts, format="deepfund", replicate=nth,
                 actions=(records.Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares),
                                         price=one.price),),
                 provenance=replace(provenance, path=f"decision {one.id}"), missing=report.text_missing(texts),
@@ -516,35 +518,35 @@ def import_deepfund(
     if not decided and not tally.problems:
         tally.problem(name, "holds no decision: its table decision is empty")
     tally.refuse("deepfund", keep_going)
-    answered = {(one.portfolio_id, one.ticker) for _, one in decided}
+    answered = {(decision.portfolio_id, decision.ticker) for _, decision in decided}
     for got in signals:
         if (got.portfolio_id, got.ticker) not in answered:
             tally.no_place("signals of runs that decided nothing on their ticker", f"{got.analyst} {got.ticker}")
     for run_id in runs.keys() - {run for run, _ in answered}:
         tally.no_place("portfolios of runs without a decision", run_id)
-    bad = len(decided) - len(made) + tally.counts.pop("unreadable decision", 0)
-    found, notes = tuple(made.values()), report.replayed(made.values(), "trading day")
-    return tally.imported("deepfund", found, contexts, (), bad, notes, "outcome")
+    bad = len(decided) - len(by_id) + tally.counts.pop("unreadable decision", 0)
+    decisions, notes = tuple(by_id.values()), report.replayed(by_id.values(), "trading day")
+    return tally.imported("deepfund", decisions, contexts, (), bad, notes, "outcome")
 
 
 def _rows(
     base: sqlite3.Connection, file: str, table: str, kind: type[read.Model], tally: report.Tally
 ) -> list[tuple[str, read.Model]]:
     """The rows of a table with their places; what is wrong with one is noted, and it is left out."""
-    held = [row[1] for row in base.execute(f"pragma table_info({table})")]
-    if not held:
+    columns = [row[1] for row in base.execute(f"pragma table_info({table})")]
+    if not columns:
         tally.problem(file, f"holds no table {table}")
         return []
-    if absent := [name for name in kind.model_fields if name not in held]:
-        tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(held)})")
+    if absent := [name for name in kind.model_fields if name not in columns]:
+        tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(columns)})")
         return []
-    found = []
+    rows = []
     for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
         place = f"{file} {table} row {number}"
-        if (row := read.shaped(kind, dict(zip(held, cells, strict=True)), place, tally)) is None:
+        if (row := read.shaped(kind, dict(zip(columns, cells, strict=True)), place, tally)) is None:
             tally.counts[f"unreadable {table}"] += 1
         else:
-            found.append((place, row))
-    if found and (extra := sorted({*held} - {*kind.model_fields, "id"})):
-        tally.no_place(f"{', '.join(extra)} of {table}", found[0][0], len(found))
-    return found
+            rows.append((place, row))
+    if rows and (extra := sorted({*columns} - {*kind.model_fields, "id"})):
+        tally.no_place(f"{', '.join(extra)} of {table}", rows[0][0], len(rows))
+    return rows

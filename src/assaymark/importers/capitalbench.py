@@ -191,8 +191,8 @@ class Record(_Shape, Generic[S]):
     @property
     def id(self) -> str:
         """Round and agent, and the replicate where it is not the first."""
-        made = f"{self.round_id}/{self.submission.model_id}"
-        return made if self.submission.replicate_index == 1 else f"{made}/r{self.submission.replicate_index}"
+        name = f"{self.round_id}/{self.submission.model_id}"
+        return name if self.submission.replicate_index == 1 else f"{name}/r{self.submission.replicate_index}"
 
     def texts(self) -> Iterator[tuple[records.RationaleKind, str]]:
         """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's."""
@@ -212,8 +212,8 @@ class Record(_Shape, Generic[S]):
                     ("Mechanism", own.mechanism.replace("_", " ")),
                     ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
                 )  # fmt: skip
-            for held in submission.portfolio:
-                yield "arena", f"{held.option_id}: {held.rationale}" if held.rationale.strip() else ""
+            for holding in submission.portfolio:
+                yield "arena", f"{holding.option_id}: {holding.rationale}" if holding.rationale.strip() else ""
         elif isinstance(submission, Weights):
             ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
             for one in ledger:
@@ -222,13 +222,13 @@ class Record(_Shape, Generic[S]):
                     ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
                     ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
                 )  # fmt: skip
-            said = {(one.option_id, one.time_window_catalyst) for one in ledger}
-            said |= {(one.option_id, one.invalidation_condition) for one in ledger}
-            for held in submission.portfolio:
-                reasons = (("Catalyst", held.time_window_catalyst), ("Invalidation", held.invalidation_condition))
+            covered = {(candidate.option_id, candidate.time_window_catalyst) for candidate in ledger}
+            covered |= {(candidate.option_id, candidate.invalidation_condition) for candidate in ledger}
+            for holding in submission.portfolio:
+                reasons = (("Catalyst", holding.time_window_catalyst), ("Invalidation", holding.invalidation_condition))
                 yield "holding", _block(
-                    f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
-                    *((title, text) for title, text in reasons if (held.option_id, text) not in said),
+                    f"{holding.option_id}: {holding.rationale}" if holding.rationale.strip() else "",
+                    *((title, text) for title, text in reasons if (holding.option_id, text) not in covered),
                 )  # fmt: skip
 
     def faults(self, options: frozenset[str], first: str | None) -> Iterator[str]:
@@ -242,12 +242,12 @@ class Record(_Shape, Generic[S]):
         if isinstance(submission, OptionSubmission):
             ids["selected_option_id"] = [submission.selected_option_id]
         if isinstance(submission, Weights):
-            ids["portfolio"] = [one.option_id for one in submission.portfolio]
+            ids["portfolio"] = [holding.option_id for holding in submission.portfolio]
         if isinstance(submission, WeightsV2):
-            ids["candidate_ledger"] = [one.option_id for one in submission.candidate_ledger]
+            ids["candidate_ledger"] = [candidate.option_id for candidate in submission.candidate_ledger]
         if isinstance(submission, WeightsV3):
             weighed = submission.metadata.portfolio_v3.candidate_assessments
-            ids["metadata.portfolio_v3.candidate_assessments"] = [one.option_id for one in weighed]
+            ids["metadata.portfolio_v3.candidate_assessments"] = [assessment.option_id for assessment in weighed]
         for place, names in ids.items():
             for name in names:
                 if name not in options:
@@ -285,15 +285,15 @@ class Record(_Shape, Generic[S]):
         except ValueError:
             what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {self.round_id!r})"
             raise ValueError(what) from None
-        held: list[tuple[str, float, float | None]] = []
+        holdings: list[tuple[str, float, float | None]] = []
         if isinstance(submission, OptionSubmission):
-            held = [(submission.selected_option_id, 100, None)]
+            holdings = [(submission.selected_option_id, 100, None)]
         elif isinstance(submission, Weights):
-            held = [(one.option_id, one.allocation_pct, one.expected_return_pct) for one in submission.portfolio]
+            holdings = [(one.option_id, one.allocation_pct, one.expected_return_pct) for one in submission.portfolio]
         actions = tuple(
             records.Action(instrument=name, kind="target_weight", weight=percent / 100,
                            expected_return=None if expected is None else expected / 100)
-            for name, percent, expected in held
+            for name, percent, expected in holdings
         )  # fmt: skip
         stages: dict[str, records.JSON] = {
             "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
@@ -304,16 +304,16 @@ class Record(_Shape, Generic[S]):
                 "portfolio_pct": submission.portfolio_expected_return_pct,
                 "benchmark_pct": submission.benchmark_expected_return_pct,
                 "alpha_pct": submission.expected_alpha_vs_sp500_pct,
-                "holdings": {name: value for name, _, value in held if value is not None},
+                "holdings": {name: value for name, _, value in holdings if value is not None},
             }
-            stages["candidates"] = [one.model_dump() for one in submission.candidate_ledger]
+            stages["candidates"] = [candidate.model_dump() for candidate in submission.candidate_ledger]
         if isinstance(submission, WeightsV3):
-            said = submission.metadata.portfolio_v3
+            plan = submission.metadata.portfolio_v3
             stages |= {
-                "weights_by": "arena", "confidence_by": "arena", "confidence_rule": said.confidence_derivation,
-                "candidates": [assessment.model_dump() for assessment in said.candidate_assessments],
-                "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
-                          "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
+                "weights_by": "arena", "confidence_by": "arena", "confidence_rule": plan.confidence_derivation,
+                "candidates": [assessment.model_dump() for assessment in plan.candidate_assessments],
+                "views": {"dispersion_state": plan.dispersion_state, "dominant_pattern": plan.dominant_pattern,
+                          "prefer_spy": plan.prefer_spy, "top3": list(plan.top3_option_ids)},
             }  # fmt: skip
         agent = records.Agent(
             submission.model_id, submission.provider, call.api_model_name, params={"mode": submission.mode}
@@ -391,14 +391,14 @@ def import_capitalbench(
         if (of := rounds.get(record.round_id)) is None:
             unknown.setdefault(record.round_id, []).append(place)
             continue
-        found = list(record.faults(of.options, places.get(record.id)))
+        faults = list(record.faults(of.options, places.get(record.id)))
         try:
             decision, resolved = record.decision(shape, of, provenance), record.resolved(of)
         except ValueError as exc:
-            found.append(str(exc))
-        for what in found:
+            faults.append(str(exc))
+        for what in faults:
             tally.problem(f"{place}, {what.partition(': ')[0]}", what.partition(": ")[2])
-        if found:
+        if faults:
             continue
         places[record.id] = place
         decisions[record.id] = decision

@@ -30,7 +30,7 @@ from assaymark.importers.read import (
     object_as_shape,
     yaml_tree,
 )
-from assaymark.importers.report import Tally, context_id, fact
+from assaymark.importers.report import Tally, context_id
 from assaymark.records import Constraint, Context, Fact, Instrument
 
 _MONTH = (
@@ -105,7 +105,7 @@ def numbers(text: str) -> tuple[Number, ...]:
         return ()
     # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
     masked = text if _PLAIN.fullmatch(text) else _MASKS.sub(lambda m: " " * len(m[0]), text)
-    found: list[Number] = []
+    values: list[Number] = []
     with_unit: list[bool] = []
     for match in _NUMBER.finditer(masked):
         scale, printed = (match["scale"] or "").strip().lower(), match["digits"].replace(",", "")
@@ -116,11 +116,11 @@ def numbers(text: str) -> tuple[Number, ...]:
         if match["sign"] or match["minus"]:
             value = -value if match["minus"] or match["sign"] != "+" else value
         elif value:
-            since = found[-1].end if found else 0
+            since = values[-1].end if values else 0
             between = masked[max(since, match.start() - 60) : match.start()]
             # a decrease said of one number may still hold for the next: "down 1.0% for the session and 1.6% ..."
             carried = bool(
-                found and found[-1].value < 0 and len(between) < 45 and _SAME_VERB.search(between)
+                values and values[-1].value < 0 and len(between) < 45 and _SAME_VERB.search(between)
             ) and not _OTHER_VERB.search(between)
             if _DOWN.search(between) or _LOWER_AFTER.match(masked, match.end()) or carried:
                 value = -value
@@ -135,13 +135,13 @@ def numbers(text: str) -> tuple[Number, ...]:
             unit = _CURRENCIES[match["currency"]]
         else:
             unit = "index" if word.startswith("point") or ("." in printed and factor == 1.0) else "count"
-        found.append(Number(match.start(), match.end(), value, unit))
+        values.append(Number(match.start(), match.end(), value, unit))
         with_unit.append(bool(match["unit"] or match["currency"] or match["scale"]))
-    for i in range(len(found) - 2, -1, -1):
-        across = masked[found[i].end : found[i + 1].start]
+    for i in range(len(values) - 2, -1, -1):
+        across = masked[values[i].end : values[i + 1].start]
         if not with_unit[i] and with_unit[i + 1] and _RANGE.fullmatch(across):
-            found[i] = found[i]._replace(unit=found[i + 1].unit)
-    return tuple(found)
+            values[i] = values[i]._replace(unit=values[i + 1].unit)
+    return tuple(values)
 
 
 _ESCAPE = re.compile(r"\\([\\&\-.>~*_|+#$()\[\]])")
@@ -173,7 +173,7 @@ _UNITS = (
 
 def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime) -> tuple[Fact, ...]:
     """The facts a briefing states, in its order: one per number, with the row or sentence that holds it."""
-    found: list[tuple[str, str, float, str, str]] = []
+    facts: list[tuple[str, str, float, str, str]] = []
     header: tuple[str, ...] | None = None
     heading, lines = "", []
     for raw in text.splitlines():
@@ -204,28 +204,28 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 if _ASIDE.search(name) or name.lower().startswith("unit"):
                     continue
                 label = (name if subject else f"{cells[0]}, {name}".strip(", "))[:_LABEL_LENGTH]
-                for one in numbers(cell):
-                    value, unit = one.value, one.unit
+                for figure in numbers(cell):
+                    value, unit = figure.value, figure.unit
                     # a cell that says its own unit keeps it
-                    bare = not re.search(r"[a-z%]", cell[one.start : one.end], re.I)
+                    bare = not re.search(r"[a-z%]", cell[figure.start : figure.end], re.I)
                     if words and unit in ("index", "count") and bare:
                         default = "count" if factor != 1.0 else unit
                         value, unit = value * factor, next((u for mark, u in _UNITS if mark in words), default)
-                    found.append((subject, label, value, unit, " | ".join(cells)[:_NOTE_LENGTH]))
+                    facts.append((subject, label, value, unit, " | ".join(cells)[:_NOTE_LENGTH]))
             continue
         header = None
         if line.startswith("#"):
             heading = line.lstrip("# ").strip()
             continue
         for sentence in _SENTENCE.split(line.lstrip("-*• \t")):
-            for one in numbers(sentence):
-                before = _WORD.findall(sentence, max(one.start - _REACH, 0), one.start)[-_LABEL_WORDS:]
+            for figure in numbers(sentence):
+                before = _WORD.findall(sentence, max(figure.start - _REACH, 0), figure.start)[-_LABEL_WORDS:]
                 label = (" ".join(before) or heading)[-_LABEL_LENGTH:].strip()
-                start = 0 if len(sentence) <= _NOTE_LENGTH else max(one.start - _REACH, 0)
-                found.append(("", label, one.value, one.unit, sentence[start:][:_NOTE_LENGTH]))
+                start = 0 if len(sentence) <= _NOTE_LENGTH else max(figure.start - _REACH, 0)
+                facts.append(("", label, figure.value, figure.unit, sentence[start:][:_NOTE_LENGTH]))
     return tuple(
-        fact(f"b{number}", instrument, label, value, unit, available_at, "briefing.md", note=note)
-        for number, (instrument, label, value, unit, note) in enumerate(found, start=1)
+        Fact(f"b{number}", instrument, label, value, unit, available_at, None, "briefing.md", note)
+        for number, (instrument, label, value, unit, note) in enumerate(facts, start=1)
     )
 
 
@@ -295,9 +295,9 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     def add(
         kind: str, option: str, column: str, value: float | str, unit: str, as_of: datetime | None, note: str = ""
     ) -> None:
-        facts.append(fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, name, as_of, note))
+        facts.append(Fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, as_of, name, note))
 
-    def known(option: str, seen: set[str], place: str) -> None:
+    def check(option: str, seen: set[str], place: str) -> None:
         if option not in options:
             raise ValueError(f"{place}: is none of the round's options (got {option!r})")
         if option in seen:
@@ -307,13 +307,13 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     seen: set[str] = set()
     if name == QUALITY:
         quality = object_as_shape(_Quality, text)
-        for held in quality.rows:
-            known(held.option_id, seen, "rows.option_id")
+        for rating in quality.rows:
+            check(rating.option_id, seen, "rows.option_id")
         as_of = midnight(day(quality.as_of_date_requested))
-        for held in quality.rows:
+        for rating in quality.rows:
             for column in _RANKS:
                 unit = "score" if column.endswith("score") else "rank"
-                add("qual", held.option_id, column, getattr(held, column), unit, as_of)
+                add("qual", rating.option_id, column, getattr(rating, column), unit, as_of)
         return tuple(facts)
     short = "ret" if name == RETURNS else "ctx"
     columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its span
@@ -329,7 +329,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
             since = f"price_date_{column.rsplit('_', 1)[-1]}" if column.startswith("return_") else ""
             columns.append((column, unit, since if since in row else ""))
         option = row.get("option_id", "")
-        known(option, seen, f"line {line}, option_id")
+        check(option, seen, f"line {line}, option_id")
         when = midnight(day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
         if when is not None and when > cutoff:
             seen_at = f"as of {when:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
@@ -379,13 +379,13 @@ def stated(text: str) -> tuple[datetime, int] | None:
             for at, words in places:
                 before = re.split(r"deadline", words[:_CUTOFF_REACH], maxsplit=1, flags=re.I)[0]
                 iso, spelled = _ISO.search(before), _WORDS.search(before)
-                found = iso if iso and (not spelled or iso.start() < spelled.start()) else spelled
-                if found is None:
+                match = iso if iso and (not spelled or iso.start() < spelled.start()) else spelled
+                if match is None:
                     continue
-                zone, half = found["zone"], (found["half"] or "") if found is spelled else ""
-                hours, minutes, seconds = (*found["clock"].split(":"), "0")[:3]
+                zone, half = match["zone"], (match["half"] or "") if match is spelled else ""
+                hours, minutes, seconds = (*match["clock"].split(":"), "0")[:3]
                 with suppress(ValueError, ZoneInfoNotFoundError, OverflowError):
-                    date = datetime.strptime(found["day"], "%Y-%m-%d" if found is iso else "%B %d, %Y")
+                    date = datetime.strptime(match["day"], "%Y-%m-%d" if match is iso else "%B %d, %Y")
                     hour = int(hours) % 12 + (12 if half[:1] in "Pp" else 0) if half else int(hours)
                     local = date + timedelta(hours=hour, minutes=int(minutes), seconds=float(seconds))
                     if zone in ("Z", "UTC", "GMT"):
@@ -487,9 +487,9 @@ def read_rounds(
         if not wrong and round_id in rounds:
             tally.problem(f"{place}, round_id", f"stands twice (got {round_id!r})")
             continue
-        made = None if wrong else reader.read(place, tree)
-        if made is not None:
-            rounds[tree["round_id"]] = made
+        entry = None if wrong else reader.read(place, tree)
+        if entry is not None:
+            rounds[tree["round_id"]] = entry
         elif isinstance(round_id, str):
             broken[round_id] = 0
     if not lines:
@@ -571,7 +571,7 @@ class _Reader:
             ),
             missing=(_RENDERED, *missing),
         )  # fmt: skip
-        return Round(context_id(context, {}), context, frozenset(universe), manifest)
+        return Round(context_id(context, {}, self.tally.texts), context, frozenset(universe), manifest)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""
@@ -612,6 +612,6 @@ class _Reader:
         key = (files["briefing.md"], files["options.yaml"], cutoff)
         if key not in self._briefings:
             # how a table row may begin that is about an instrument
-            rows = {alias.upper(): one.id for one in universe.values() for alias in one.aliases}
+            rows = {alias.upper(): instrument.id for instrument in universe.values() for alias in instrument.aliases}
             self._briefings[key] = briefing_facts(files["briefing.md"], rows, cutoff)
         return facts + self._briefings[key]

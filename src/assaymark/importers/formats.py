@@ -49,7 +49,7 @@ class Importer:
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
         names = self.wanted(entry.name for entry in path.iterdir() if entry.is_file())
         if not names:
-            sheets = sorted(one.name for one in path.iterdir() if one.suffix in (".xlsx", ".xls", ".ods"))
+            sheets = sorted(file.name for file in path.iterdir() if file.suffix in (".xlsx", ".xls", ".ods"))
             more = f"; {', '.join(sheets)}: save each sheet as CSV (UTF-8)" if sheets else ""
             what = f"holds no file for {self.name}: {', '.join(self.patterns)}{more}"
             raise InputError(str(path), [Problem("", what)])
@@ -69,7 +69,7 @@ _ALL = (
     Importer("nof1", "Alpha Arena: conversations in which a model decides on several coins at once",
              ("conv*.json", arenas.TRADES), arenas.NOF1, arenas.import_nof1),
 )  # fmt: skip
-IMPORTERS: Mapping[str, Importer] = MappingProxyType({one.name: one for one in _ALL})
+IMPORTERS: Mapping[str, Importer] = MappingProxyType({importer.name: importer for importer in _ALL})
 """Every format by its name."""
 
 

@@ -31,7 +31,6 @@ from assaymark.importers.read import (
     text_of,
 )
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
-from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
 MOST = 10.0
@@ -55,8 +54,8 @@ def import_generic(
     """Decisions, contexts and outcomes from files of your own, read through a column map."""
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:
-        held = ", ".join(maps) or "none"
-        what = f"one column map is needed (got {held}); `assaymark import template` prints one"
+        names = ", ".join(maps) or "none"
+        what = f"one column map is needed (got {names}); `assaymark import template` prints one"
         raise InputError("map.toml", [Problem("", what)])
     columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
@@ -69,7 +68,7 @@ def import_generic(
     ):
         if name is None:
             continue
-        packed = next((one for one in (name, f"{name}.gz") if one in files), None)
+        packed = next((file for file in (name, f"{name}.gz") if file in files), None)
         if packed is None:
             raise InputError(name, [f"missing, though the map names it (got {', '.join(sorted(files))})"])
         used_columns = build.columns_of(what)
@@ -81,7 +80,7 @@ def import_generic(
             progress(what, len(sheet.rows), len(sheet.rows))
     tally.refuse("generic", keep_going)
     used = {decision.context_id for decision in build.decisions}
-    if lossy := sum(bool(one.missing) for name, one in build.material.contexts.items() if name in used):
+    if lossy := sum(bool(context.missing) for name, context in build.material.contexts.items() if name in used):
         tally.counts = Counter({"contexts that lost something": lossy} | dict(tally.counts))
     outcomes = tuple(build.outcomes.values())
     return tally.imported("generic", build.decisions, build.material.contexts, outcomes, build.bad)
@@ -111,10 +110,10 @@ class _Build:
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
         named = [column for part in parts[what] for column in part.model_dump().values()]
-        found = {name for column in named for name in ([column] if isinstance(column, str) else column or ())}
+        columns = {name for column in named for name in ([column] if isinstance(column, str) else column or ())}
         if what == "outcomes" and self.map.round is not None and self.map.columns.episode is None:
-            found.discard(self.map.outcomes.episode)
-        return found | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
+            columns.discard(self.map.outcomes.episode)
+        return columns | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
 
     def _who(self, row: Row, columns: Columns | OutcomeColumns) -> str:
         """Whose decisions are counted within a round: one run of an agent, honest or of one kind of control."""
@@ -161,25 +160,25 @@ class _Build:
         if self.map.round is not None:
             asked = [(self._who(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
             self._rounds = rounds_of(asked, round_width(self.map.round))
-        made: list[records.Decision] = []
+        decisions: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
         for group in groups:
             before, row = len(self.tally.problems), group[0]
-            one = self._decision(group, columns)
-            if one is None or not refused.isdisjoint(r.place for r in group) or len(self.tally.problems) > before:
+            record = self._decision(group, columns)
+            if record is None or not refused.isdisjoint(r.place for r in group) or len(self.tally.problems) > before:
                 self._left_out.add(self._answer(row.quiet, columns))
                 continue
-            made.append(one)
-            if one.derivation.kind == "honest":
-                self._records[one.episode_id, one.step, one.agent.id, one.replicate] = one.record_id
+            decisions.append(record)
+            if record.derivation.kind == "honest":
+                self._records[record.episode_id, record.step, record.agent.id, record.replicate] = record.record_id
         # a control record without its honest record cannot be held against it
-        known = {one.record_id for one in made if one.derivation.kind == "honest"}
-        for one in made:
-            if one.derivation.parent is None or one.derivation.parent in known:
-                self.decisions.append(one)
+        honest = {decision.record_id for decision in decisions if decision.derivation.kind == "honest"}
+        for record in decisions:
+            if record.derivation.parent is None or record.derivation.parent in honest:
+                self.decisions.append(record)
                 continue
-            what = f"made from an honest record that was not imported (got {one.derivation.parent!r:.80})"
-            self.tally.problem(f"{one.provenance.path}, {columns.parent or 'parent'}", what)
+            what = f"made from an honest record that was not imported (got {record.derivation.parent!r:.80})"
+            self.tally.problem(f"{record.provenance.path}, {columns.parent or 'parent'}", what)
         self.bad = len(groups) + sheet.lost - len(self.decisions)
         self.material.finish(sheet.lost)
         if robbed := self.material.robbed:
@@ -189,30 +188,30 @@ class _Build:
     def _groups(self, rows: Sequence[Row], refused: set[str]) -> Iterable[list[Row]]:
         """The rows of each decision: a further row of one is a further order, so it needs another instrument."""
         columns = self.map.columns
-        found: dict[tuple[_Answer, str], list[Row]] = {}
+        groups: dict[tuple[_Answer, str], list[Row]] = {}
         for row in rows:
             answer = self._answer(row.quiet, columns)
-            group = found.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
+            group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
             group.append(row)
-            instruments = [one.quiet.text(columns.instrument) for one in group]
+            instruments = [row.quiet.text(columns.instrument) for row in group]
             first = group[instruments.index(instruments[-1])]
             if answer[2] and (first is not row or not all(instruments)) and len(group) > 1:
                 what = f"{answer[2]!r} is named twice in one cycle (first at {first.place})"
                 hint = "a further order needs another instrument, a further decision another step or replicate"
                 row.problem(columns.agent, f"{what}; {hint}")
                 refused.add(row.place)
-        return found.values()
+        return groups.values()
 
     def _decision(self, rows: Sequence[Row], columns: Columns) -> records.Decision | None:
         """One decision from its rows: the first says what it is, each has an order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
-        for one in further:
+        for extra in further:
             for column in filter(None, (*(getattr(columns, name) for name in shared), *self.map.known_scores)):
-                said, first = one.cells.get(column), row.cells.get(column)
-                if said not in (None, "", first):
-                    what = f"differs from the first order of its decision (got {said!r:.60}, and {first!r:.60}"
-                    one.problem(column, f"{what} at {row.place}); leave it empty, or give it another step")
+                cell, first = extra.cells.get(column), row.cells.get(column)
+                if cell not in (None, "", first):
+                    what = f"differs from the first order of its decision (got {cell!r:.60}, and {first!r:.60}"
+                    extra.problem(column, f"{what} at {row.place}); leave it empty, or give it another step")
         family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
         decided_at = row.time(columns.decided_at, needed=True)
         episode, step, agent, replicate = self._answer(row if decided_at else row.quiet, columns)
@@ -228,15 +227,15 @@ class _Build:
         context_id = self.material.context(row, key, decided_at)
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
-        pairs = [(text, kind) for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)]
+        pairs = [(text, kind) for kind in KINDS for column in texts[kind] for row in rows for text in row.texts(column)]
         rationales = rationales_of(dict.fromkeys(pairs))
-        sure = {value for one in rows if (value := one.number(columns.confidence, 0, 1)) is not None}
-        actions = [action for one in rows for action in self._actions(one, columns, each=len(sure) > 1)]
+        sure = {value for row in rows if (value := row.number(columns.confidence, 0, 1)) is not None}
+        actions = [action for row in rows for action in self._actions(row, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)
         if total > MOST:
             what = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", what if self.map.weight_unit == "percent" else f"{what}; {_PERCENT}")
-        made = records.Decision(
+        decision = records.Decision(
             name, episode, step, row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
             decided_at, records.Agent(agent, family, model=row.text(columns.model)), context_id or "", tuple(actions),
             rationales, format="generic", provenance=records.Provenance(**source.model_dump(), path=row.place),
@@ -244,7 +243,7 @@ class _Build:
             call=records.CallFacts(seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
-        return made if context_id else None
+        return decision if context_id else None
 
     def _derivation(self, row: Row, columns: Columns, honest: str) -> records.Derivation:
         """How the record came about; ``honest`` is the id of the same agent's honest answer to the same question."""
@@ -253,8 +252,8 @@ class _Build:
             allowed = ", ".join(get_args(records.DerivationKind))
             row.problem(columns.derivation, f"must be one of {allowed} (got {kind!r:.60})")
             return records.Derivation()
-        known = {name: row.number(column, *self.map.known_scale) for column, name in self.map.known_scores.items()}
-        scores = {name: value for name, value in known.items() if value is not None}
+        grades = {name: row.number(column, *self.map.known_scale) for column, name in self.map.known_scores.items()}
+        scores = {name: value for name, value in grades.items() if value is not None}
         if kind == "honest":
             if scores:
                 row.problem(next(iter(self.map.known_scores)), "an honest record has no known score")
@@ -368,7 +367,7 @@ class Material:
             if value is not None and available_at is not None:
                 name, of = f"f{len(self._facts.get(key, ())) + 1}", row.text(named.instrument)
                 as_of, source = row.time(named.as_of), row.text(named.source) or self.map.files.facts or ""
-                fact = new_fact(name, of, field, value, unit, available_at, source, as_of, row.text(named.note))
+                fact = records.Fact(name, of, field, value, unit, available_at, as_of, source, row.text(named.note))
             refused = afterwards or len(self.tally.problems) > before
             if fact is not None and not refused:
                 self._facts.setdefault(key, []).append((row.place, fact))
@@ -404,7 +403,7 @@ class Material:
                 self.tally.problem(f"{place}, {named.value}", what)
                 self._lose(key, f"{subject}: two values")
             if double:
-                self._facts[key] = [one for one in facts if one[0] not in cells or cells[one[0]][0] not in double]
+                self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
     def read_constraints(self, name: str, sheet: Sheet) -> None:
         """Every row of the constraints file as a rule of its context, or as a loss."""
@@ -427,7 +426,7 @@ class Material:
             for cell, (place, values) in _doubles(cells):
                 self.tally.problem(f"{place}, {named.limit}", f"two values for {cell[0]} in {key!r} {values}")
                 self._lose(key, f"constraint {cell[0]}: two values")
-                self._rules[key] = [one for one in self._rules[key] if cells[one[0]][0] != cell]
+                self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
     def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
         """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
@@ -481,8 +480,8 @@ class Material:
             for where, column, at in self._later.get(key, ())
             if at > decided_at
         ]
-        for one in early:
-            self._early.setdefault(one, []).append(f"the decision of {decided_at.isoformat()} ({row.place})")
+        for piece in early:
+            self._early.setdefault(piece, []).append(f"the decision of {decided_at.isoformat()} ({row.place})")
         if early:
             return None
         lost = tuple(dict.fromkeys([*self._lost.get(key, ()), *self._lost_anywhere]))
@@ -521,19 +520,19 @@ class Material:
             more = f" and {len(used) - 1} more" if len(used) > 1 else ""
             self.tally.problem(where, f"{what} {used[0]}{more}{hint}")
         files = self.map.files
-        held: Sequence[tuple[str | None, str, Mapping[str, list[Any]]]] = (
+        tables: Sequence[tuple[str | None, str, Mapping[str, list[Any]]]] = (
             (files.facts, self.map.facts.context, self._facts),
             (files.constraints, self.map.constraints.context, self._rules),
         )
-        for name, column, by_context in held:
+        for name, column, by_context in tables:
             unknown = {key: items for key, items in by_context.items() if items and key not in self.prompts}
             if unread and unknown:
                 what = f"rows of {len(unknown)} contexts that no readable decision names"
                 self.tally.problem(name or "", f"{what}; {unread} rows of {files.decisions} were unreadable")
                 continue
             for key, items in unknown.items():
-                said = UnknownNameError("context", key, list(self.prompts))
-                self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {said}")
+                error = UnknownNameError("context", key, list(self.prompts))
+                self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
 
 
 def _absent(name: str, sheet: Sheet, wanted: set[str], tally: Tally) -> list[str]:

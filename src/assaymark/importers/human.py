@@ -30,50 +30,50 @@ def import_human(
         # rows of one grade each as rows of one record and grader, at the place of their first grade
         grouped: dict[tuple[str, ...], Row] = {}
         for row in sheet.rows:
-            key = tuple(str(row.cells.get(one, "")) for one in ("trajectory", "grader", "trial"))
+            key = tuple(str(row.cells.get(column, "")) for column in ("trajectory", "grader", "trial"))
             first = dict(zip(("trajectory", "judge", "trial"), key, strict=True))
-            made = grouped.setdefault(key, Row(row.place, {at: value for at, value in first.items() if value}, tally))
+            group = grouped.setdefault(key, Row(row.place, {at: value for at, value in first.items() if value}, tally))
             dimension = row.text("dimension", needed=True)
-            if dimension in made.cells:
+            if dimension in group.cells:
                 row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
-            grouped[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, tally)
+            grouped[key] = Row(group.place, {**group.cells, dimension: row.cells.get("grade")}, tally)
         sheet.rows = list(grouped.values())
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
     allowed = ("trajectory", "judge", "trial", "comment", *dimensions, *optional)
     unknown = [column for column in sheet.columns if column not in allowed]
     if sheet.rows and (absent or unknown):
         if absent:
-            held = ", ".join(sheet.columns)
-            tally.problem(name, f"no column {absent[0]!r} (got {held}; needed: {', '.join(absent)})")
+            names = ", ".join(sheet.columns)
+            tally.problem(name, f"no column {absent[0]!r} (got {names}; needed: {', '.join(absent)})")
         for column in unknown:
             tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
         tally.refuse("human")
-    found: dict[tuple[str, str, int], Judgment] = {}
+    judgments: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
         trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
         trial = row.whole("trial", 1, 1)
-        given = {one: row.number(one, *scale) for one in (*dimensions, *optional)}
-        scores = {one: value for one, value in given.items() if value is not None}
+        given = {column: row.number(column, *scale) for column in (*dimensions, *optional)}
+        scores = {column: value for column, value in given.items() if value is not None}
         if trajectory and trajectory not in records:
             row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
         if graders is not None and judge and judge not in graders:
             row.problem("judge", str(UnknownNameError("human grader of the plan", judge, tuple(graders))))
         if not scores:
             continue
-        if (trajectory, judge, trial) in found:
+        if (trajectory, judge, trial) in judgments:
             row.problem("trajectory", f"{judge!r} graded {trajectory!r:.80} twice in trial {trial}")
         graded = sum(dimension in scores for dimension in dimensions)
         whole = graded == len(dimensions)
-        found[trajectory, judge, trial] = Judgment(
+        judgments[trajectory, judge, trial] = Judgment(
             trajectory, judge, FAMILY, rubric, trial, status="ok" if whole else "invalid",
             scores=scores if whole else {},
             call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
             reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
         )  # fmt: skip
-    if not found and not tally.problems:
+    if not judgments and not tally.problems:
         tally.problem(name, "holds no grade")
     tally.refuse("human")
-    return tuple(found[key] for key in sorted(found))
+    return tuple(judgments[key] for key in sorted(judgments))
 
 
 def import_labels(
@@ -94,22 +94,22 @@ def import_labels(
     needed = ("trajectory", "grader", "dimension", "grade", "time")
     if absent := [column for column in needed if sheet.rows and column not in sheet.columns]:
         raise InputError("human", [Problem(name, f"no column {', '.join(absent)} (got {', '.join(sheet.columns)})")])
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    labels: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in sheet.rows:
-        key = trajectory, grader, dimension = tuple(row.text(one, needed=True) for one in needed[:3])
+        key = trajectory, grader, dimension = tuple(row.text(column, needed=True) for column in needed[:3])
         when, seconds = row.time("time", needed=True), row.number("seconds", 0, 1e9, "seconds before the text")
         score = row.number("grade", *scale)
         if trajectory and trajectory not in records:
             row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
         if dimension and dimension not in dimensions:
             row.problem("dimension", str(UnknownNameError("dimension", dimension, tuple(dimensions))))
-        if key in found:
+        if key in labels:
             row.problem("trajectory", f"{grader!r:.40} graded {dimension!r:.40} of {trajectory!r:.80} twice")
         at = "" if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        found[key] = {"trajectory": trajectory, "cycle": records.get(trajectory, ""), "grader": grader, "at": at,
+        labels[key] = {"trajectory": trajectory, "cycle": records.get(trajectory, ""), "grader": grader, "at": at,
                       "dimension": dimension, "score": score, "seconds": seconds,
                       "comment": str(row.cells.get("comment") or "")}  # fmt: skip
-    if not found and not tally.problems:
+    if not labels and not tally.problems:
         tally.problem(name, "holds no grade")
     tally.refuse("human")
-    return list(found.values())
+    return list(labels.values())

@@ -43,18 +43,18 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
     """The file called ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is not there."""
-    held = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
-    if len(held) > 1:
-        raise InputError(wanted, [f"given twice ({', '.join(held)}); keep one"])
-    return (held[0], unpack(held[0], files[held[0]])) if held else None
+    names = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
+    if len(names) > 1:
+        raise InputError(wanted, [f"given twice ({', '.join(names)}); keep one"])
+    return (names[0], unpack(names[0], files[names[0]])) if names else None
 
 
 def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
     """Like `pick`, for a file without which nothing can be imported."""
-    if (found := pick(files, wanted)) is None:
-        held = ", ".join(sorted(files)) or "no file at all"
-        raise InputError(wanted, [f"missing (got {held}); needed: {wanted} or {wanted}.gz"])
-    return found
+    if (file := pick(files, wanted)) is None:
+        names = ", ".join(sorted(files)) or "no file at all"
+        raise InputError(wanted, [f"missing (got {names}); needed: {wanted} or {wanted}.gz"])
+    return file
 
 
 def text_of(name: str, data: bytes) -> str:
@@ -145,16 +145,16 @@ def as_shape(kind: type[Model], value: Any) -> Model:
     try:
         return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate(value)
     except ValidationError as exc:
-        found = []
-        for one in problems_of(exc, kind):
-            what = one.what
+        problems = []
+        for problem in problems_of(exc, kind):
+            what = problem.what
             for pattern, words in _PATTERNS.items():
                 what = what.replace(f"must have the form {pattern}", words)
             if what.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
-                *parts, _ = (int(part) if part.isdigit() else part for part in one.where.split("."))
+                *parts, _ = (int(part) if part.isdigit() else part for part in problem.where.split("."))
                 what = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
-            found.append(Problem(one.where, what))
-        raise ShapeError(found) from None
+            problems.append(Problem(problem.where, what))
+        raise ShapeError(problems) from None
 
 
 def object_as_shape(kind: type[Model], text: str) -> Model:
@@ -200,20 +200,20 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
 def moment(text: str, zone: tzinfo | None = None) -> datetime:
     """A point in time as UTC; ``zone`` is that of times that say none."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        instant = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"must be a time such as 2026-05-01T13:30:00Z (got {text[:80]!r})") from None
-    if found.tzinfo is None and zone is not None:
+    if instant.tzinfo is None and zone is not None:
         # an hour is told twice, or not at all, where clocks change
-        both = [found.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+        both = [instant.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
         if both[0].utcoffset() != both[1].utcoffset():
-            offsets = " or ".join(f"{one:%z}" for one in both)
+            offsets = " or ".join(f"{moment:%z}" for moment in both)
             raise ValueError(f"clocks change then in {zone} (got {text[:80]!r}); write it with its offset, {offsets}")
-        found = both[0]
-    if found.tzinfo is None:
+        instant = both[0]
+    if instant.tzinfo is None:
         raise ValueError(f"has no time zone (got {text[:80]!r}); allowed: 2026-05-01T13:30:00Z or with +02:00")
     try:
-        return found.astimezone(UTC)
+        return instant.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"is no time that UTC can name (got {text[:80]!r})") from None
 
@@ -240,21 +240,21 @@ _FIRST_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
 
 def round_width(text: str) -> timedelta:
     """How long a round lasts: ``15min``, ``1h``, ``1d``, ``2w``."""
-    if (found := _ROUND.fullmatch(text)) is None:
+    if (match := _ROUND.fullmatch(text)) is None:
         raise ValueError(f"must be a length such as 15min, 1h, 1d or 1w (got {text[:40]!r})")
-    return int(found[1]) * _ROUND_UNITS[found[2]]
+    return int(match[1]) * _ROUND_UNITS[match[2]]
 
 
 def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[tuple[str, datetime], tuple[str, int]]:
     """The round of each agent's decisions, and how many the agent made in it before: what makes them one question."""
-    found: dict[tuple[str, datetime], tuple[str, int]] = {}
-    made: Counter[tuple[str, str]] = Counter()
+    rounds: dict[tuple[str, datetime], tuple[str, int]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     for agent, at in sorted(set(asked)):
         start = at - (at - _FIRST_MONDAY) % width
         name = start.strftime("%Y-%m-%dT%H:%MZ" if width % timedelta(days=1) else "%Y-%m-%d")
-        found[agent, at] = name, made[agent, name]
-        made[agent, name] += 1
-    return found
+        rounds[agent, at] = name, counts[agent, name]
+        counts[agent, name] += 1
+    return rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,22 +305,22 @@ class Row:
             written = value.isascii() and "_" not in value
         else:
             written = isinstance(value, (int, float)) and not isinstance(value, bool)
-        made = math.nan
+        parsed = math.nan
         with suppress(ValueError, OverflowError):
-            made = float(value) if written else math.nan
-        if not math.isfinite(made) or not low <= made <= high:
+            parsed = float(value) if written else math.nan
+        if not math.isfinite(parsed) or not low <= parsed <= high:
             limits = f" from {low:g} to {high:g}" if math.isfinite(low) else ""
-            advice = f"; {hint}" if hint and math.isfinite(made) else ""
+            advice = f"; {hint}" if hint and math.isfinite(parsed) else ""
             self.problem(column, f"must be a finite number{limits} (got {value!r:.60}){advice}")
             return None
-        return made
+        return parsed
 
     def whole(self, column: str | None, default: int, low: int) -> int:
         """The whole number of a cell."""
-        made = self.number(column, low, 2**53)
-        if made is not None and made != int(made):
-            self.problem(column, f"must be a whole number (got {made:g})")
-        return default if made is None else int(made)
+        number = self.number(column, low, 2**53)
+        if number is not None and number != int(number):
+            self.problem(column, f"must be a whole number (got {number:g})")
+        return default if number is None else int(number)
 
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
         """The moment of a cell, with its zone."""
@@ -359,7 +359,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
         cells = _flat(tree, "")
         lists = [
             key for key, value in cells.items()
-            if isinstance(value, list) and any(isinstance(one, dict) for one in value)
+            if isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
             and any(column.startswith(f"{key}.") for column in wanted)
         ]  # fmt: skip
         if len(lists) > 1:
@@ -367,11 +367,11 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
             raise ValueError(f"columns of two lists are mapped ({lists[0]}, {lists[1]}); {hint}")
         if not lists:
             yield "", cells
-        for at, one in enumerate(cells.pop(lists[0]) if lists else (), start=1):
-            if not isinstance(one, dict):
-                what = f"must hold objects only (item {at} is {type(one).__name__})"
+        for at, entry in enumerate(cells.pop(lists[0]) if lists else (), start=1):
+            if not isinstance(entry, dict):
+                what = f"must hold objects only (item {at} is {type(entry).__name__})"
                 raise ValueError(f"{lists[0]}: {what}")  # noqa: TRY004
-            yield f"{lists[0]} {at}", cells | _flat(one, f"{lists[0]}.")
+            yield f"{lists[0]} {at}", cells | _flat(entry, f"{lists[0]}.")
 
     def add(place: str, tree: Any) -> None:
         try:
@@ -390,7 +390,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
     try:
         if name.removesuffix(".gz").endswith(".json"):
             whole = json_value(data)  # a list, or the one list in an object
-            lists = [one for one in whole.values() if isinstance(one, list)] if isinstance(whole, dict) else [whole]
+            lists = [part for part in whole.values() if isinstance(part, list)] if isinstance(whole, dict) else [whole]
             if len(lists) != 1 or not isinstance(lists[0], list):
                 hint = "write one object a line as .jsonl"
                 raise ValueError(f"must be a list of objects, or an object with one list; {hint}")
@@ -602,10 +602,10 @@ class ColumnMap(Part):
         for part in (self.rationales, self.facts, self.constraints):
             for named in part.model_dump().values():
                 shown += [named] if isinstance(named, str) else list(named or ())
-        found = [name for name in shown if name and names_later(name)]
-        if found:
+        leaks = [name for name in shown if name and names_later(name)]
+        if leaks:
             raise ValueError(
-                f"column {found[0]!r} names an outcome: what happened afterwards is never context or rationale; "
+                f"column {leaks[0]!r} names an outcome: what happened afterwards is never context or rationale; "
                 "give it in files.outcomes"
             )
         for part_name, name in (("facts", self.files.facts), ("constraints", self.files.constraints)):

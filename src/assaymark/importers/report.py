@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from functools import lru_cache
 from itertools import combinations
 from json.encoder import encode_basestring as quoted
@@ -93,8 +93,8 @@ class ImportReport(Result):
             out.append(f"hashes verified: {sum(self.verified.values())}")
         if self.unverifiable:
             out.append(f"hashes of absent files: {sum(self.unverifiable.values())}")
-        for before, found in (("missing", self.missing), ("no place for", self.no_place)):
-            out += [f"{before} {name}: {one.count} (such as {', '.join(one.examples)})" for name, one in found.items()]
+        for before, gaps in (("missing", self.missing), ("no place for", self.no_place)):
+            out += [f"{before} {name}: {gap.count} (such as {', '.join(gap.examples)})" for name, gap in gaps.items()]
         if self.no_text:
             out.append(f"without any text to judge: {len(self.no_text)}")
         out += [f"never met: {a} and {b}" for a, b in self.never_met]
@@ -105,12 +105,13 @@ class ImportReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The records of one import. ``contexts`` is keyed by content id; outcomes stay a table of their own."""
+    """The records of one import. ``contexts`` is keyed by content id, ``texts`` holds their JSON where it is known."""
 
     decisions: tuple[records.Decision, ...]
     contexts: Mapping[str, records.Context]
     outcomes: tuple[records.Outcome, ...]
     report: ImportReport
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tally:
@@ -121,6 +122,7 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.verified: Counter[str] = Counter()
         self.unverifiable: Counter[str] = Counter()
+        self.texts: dict[str, str] = {}
         self._missing: dict[str, Missing] = {}
         self._no_place: dict[str, Missing] = {}
 
@@ -128,12 +130,12 @@ class Tally:
         """Notes one thing wrong with the input."""
         self.problems.append(Problem(where, what))
 
-    def missing(self, what: str, example: object, times: int = 1, found: dict[str, Missing] | None = None) -> None:
+    def missing(self, what: str, example: object, times: int = 1, gaps: dict[str, Missing] | None = None) -> None:
         """Notes one thing the source should hold and does not, so many times."""
-        found = self._missing if found is None else found
-        before, example = found.get(what, Missing(count=0)), str(example)
+        gaps = self._missing if gaps is None else gaps
+        before, example = gaps.get(what, Missing(count=0)), str(example)
         more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
-        found[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
+        gaps[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
 
     def no_place(self, what: str, example: object, times: int = 1) -> None:
         """Notes one thing that the source holds, so many times, and no record has a place for."""
@@ -153,7 +155,7 @@ class Tally:
         ``lacking`` is what a decision lacks that has no outcome, or none of its next step (`NO_NEXT`); without it, the
         importer has noted itself what its decisions lack.
         """
-        resolved = {one.record_id for one in outcomes if lacking != NO_NEXT or one.horizon == NEXT}
+        resolved = {outcome.record_id for outcome in outcomes if lacking != NO_NEXT or outcome.horizon == NEXT}
         for decision in decisions if lacking else ():
             for name in (*decision.missing, *((lacking,) if decision.record_id not in resolved else ())):
                 if name != NO_TEXT:  # the report has a line of its own for these
@@ -178,7 +180,7 @@ class Tally:
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
-        return Imported(tuple(decisions), contexts, tuple(outcomes), report)
+        return Imported(tuple(decisions), contexts, tuple(outcomes), report, self.texts)
 
 
 class Findings:
@@ -193,9 +195,9 @@ class Findings:
 
     def add(self, where: str, what: str, row: int = -1, kind: str = "") -> None:
         """One problem, with the row at which it is; without one it is about the whole table."""
-        kept = self._kinds.setdefault(kind, [])
-        if len(kept) < LISTED:
-            kept.append((row, Problem(where, what)))
+        problems = self._kinds.setdefault(kind, [])
+        if len(problems) < LISTED:
+            problems.append((row, Problem(where, what)))
         else:
             self._more[kind] += 1
 
@@ -212,58 +214,50 @@ class Findings:
     @property
     def told(self) -> tuple[str, ...]:
         """Each kind of problem with its number and its first case, for what is left out and not refused."""
-        counts = {kind: len(kept) - 1 + self._more[kind] for kind, kept in self._kinds.items()}
+        counts = {kind: len(problems) - 1 + self._more[kind] for kind, problems in self._kinds.items()}
         return tuple(
-            f"{kept[0][1]}" + (f" (and {counts[kind]} more like it)" if counts[kind] else "")
-            for kind, kept in self._kinds.items()
+            f"{problems[0][1]}" + (f" (and {counts[kind]} more like it)" if counts[kind] else "")
+            for kind, problems in self._kinds.items()
         )
 
     def refuse(self) -> None:
         """Raise everything that was found, if anything was: of each kind its first problems in turn, shown by row."""
-        ranked = [(place, *one) for kept in self._kinds.values() for place, one in enumerate(kept)]
-        ranked.sort(key=lambda one: one[0])
+        ranked = [(place, *problem) for problems in self._kinds.values() for place, problem in enumerate(problems)]
+        ranked.sort(key=lambda entry: entry[0])
         if ranked:
-            shown = sorted(ranked[:LISTED], key=lambda one: one[1])
+            shown = sorted(ranked[:LISTED], key=lambda entry: entry[1])
             more = len(ranked) - len(shown) + self._more.total()
             raise InputError(self.source, [problem for *_, problem in shown], more=more)
 
 
-def context_id(context: records.Context, known: dict[int, tuple[Any, str]]) -> str:
+def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], texts: dict[str, str]) -> str:
     """`content_id` of a context, many times as fast where its facts are flat and its parts shared with others.
 
-    ``known`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it.
+    ``cache`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it. The JSON
+    of the context goes into ``texts`` under its id.
     """
     for one in context.facts:
-        if id(one) not in known:  # its keys in alphabetical order; its value was found finite when it was read
+        if id(one) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
             value = quoted(one.value) if isinstance(one.value, str) else repr(one.value)
-            known[id(one)] = (
-                one,
-                (
-                    f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
-                    f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
-                    f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
-                ),
+            text = (
+                f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
+                f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
+                f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
             )
+            cache[id(one)] = one, text
     text = records.canonical_json(replace(context, facts=(), instruments=(), series=()))
     for name in ("facts", "instruments", "series"):
         parts: tuple[Any, ...] = getattr(context, name)
         for part in parts:
-            if id(part) not in known:
-                known[id(part)] = part, records.canonical_json(part)
+            if id(part) not in cache:
+                cache[id(part)] = part, records.canonical_json(part)
         # in JSON text a quote inside a string is escaped, so the key can stand there only once
-        text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(known[id(part)][1] for part in parts)}]', 1)
-    return records.sha256_text(text)
+        text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(cache[id(part)][1] for part in parts)}]', 1)
+    texts[name := records.sha256_text(text)] = text
+    return name
 
 
 _time = lru_cache(maxsize=4096)(records.canonical_json)  # all facts of a context share a few
-
-
-def fact(
-    name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
-    as_of: datetime | None = None, note: str = "",
-) -> records.Fact:  # fmt: skip
-    """A fact about an instrument that was available ``at`` a time."""
-    return records.Fact(name, of, field, value, unit, at, as_of, source, note)
 
 
 def agent_of(name: str, model: str) -> records.Agent:
@@ -290,8 +284,8 @@ def week_of(day: date) -> str:
 def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
     """The note on decisions that were written more than a day after their ``what``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
-    kept = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
-    return [f"{late} {kept}; the models may have known what came next"] if late else []
+    note = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
+    return [f"{late} {note}; the models may have known what came next"] if late else []
 
 
 EQUAL_WEIGHT: Final = "equal weight"

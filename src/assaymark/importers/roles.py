@@ -103,15 +103,15 @@ class Scored:
     scores: Floats
     row: Ints
 
-    def only(self, kept: Bools) -> Scored:
+    def only(self, mask: Bools) -> Scored:
         """Some of the records, and of them the items, agents and judges that are left."""
         (i, item), (a, agent), (j, judge) = (
-            np.unique(codes[kept], return_inverse=True) for codes in (self.item, self.agent, self.judge)
+            np.unique(codes[mask], return_inverse=True) for codes in (self.item, self.agent, self.judge)
         )
         items, agents, judges = ([names[k] for k in left] for names, left in
                                  ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
-        return Scored(items, item, agents, agent, judges, judge, self.trial[kept], self.dimensions, self.scores[kept],
-                      self.row[kept])  # fmt: skip
+        return Scored(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions, self.scores[mask],
+                      self.row[mask])  # fmt: skip
 
 
 class Cells:
@@ -137,53 +137,53 @@ class Cells:
         self.plain = {_plain(name): name for name in reversed(names)}
         # the columns with grades of people outside the panel
         taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
-        told = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
-        self.human = told if wanted.human is None else wanted.human
+        people = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
+        self.human = people if wanted.human is None else wanted.human
         self.unknown("--human", "column", wanted.human or (), names)
         self.problems.refuse()
         self.roles = self._roles()
 
-    def unknown(self, flag: str, kind: str, given: Iterable[str], known: Sequence[str]) -> None:
+    def unknown(self, flag: str, kind: str, given: Iterable[str], choices: Sequence[str]) -> None:
         """Note every name of an option that the table does not have."""
-        for one in given:
-            if one not in known:
-                self.problems.add(flag, str(UnknownNameError(kind, one, known)))
+        for name in given:
+            if name not in choices:
+                self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
 
     def _roles(self) -> dict[str, str]:
         """The column of each role; two for one role are a problem, unless the role is one that can be done without."""
-        named = {one: role for role, names in SYNONYMS.items() for one in reversed(names)}
-        found = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
-        for role, column in found.items():
+        named = {name: role for role, names in SYNONYMS.items() for name in reversed(names)}
+        roles = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
+        for role, column in roles.items():
             self.unknown(f"--map {role}", "role", (role,), ROLES)
             try:
                 self.file.column(column)
             except InputError as exc:
                 self.problems.add(f"--map {role}={column}", exc.problems[0].what)
         self.problems.refuse()
-        spoken = _parts(found) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        spoken = _parts(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
         free = {name: column for name, column in self.plain.items() if column not in spoken}
         for role in _EXACT[: None if self.human else -2]:  # probabilities are of what people grade
-            if role in free and role not in found:
-                found[role] = free[role]
-        pairs = any(one in self.plain for one in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in found
+            if role in free and role not in roles:
+                roles[role] = free[role]
+        pairs = any(name in self.plain for name in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in roles
         of_no_use = ("agent", "score", "dimension") if pairs else _OF_PAIRS
         for role, names in SYNONYMS.items():
-            if role in found or role in of_no_use:
+            if role in roles or role in of_no_use:
                 continue
-            held = [free[name] for name in names if name in free]
-            held = held or [free[name] for name in LATE.get(role, ()) if name in free][:1]
-            if len(held) > 1 and role in ("length", "text", "order"):
-                what = f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+            columns = [free[name] for name in names if name in free]
+            columns = columns or [free[name] for name in LATE.get(role, ()) if name in free][:1]
+            if len(columns) > 1 and role in ("length", "text", "order"):
+                what = f"{listed(columns)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
                 self.left.append(what)
-            elif len(held) > 1:
-                what = f"{listed(held)} could each be the {role}; say which with --map {role}={held[0]}"
+            elif len(columns) > 1:
+                what = f"{listed(columns)} could each be the {role}; say which with --map {role}={columns[0]}"
                 self.problems.add("header", what)
                 self._open.add(role)
-            elif held:
-                found[role] = held[0]
-        if "order_1" in found and "order_2" in found:
-            found.pop("winner", None)
-        return found
+            elif columns:
+                roles[role] = columns[0]
+        if "order_1" in roles and "order_2" in roles:
+            roles.pop("winner", None)
+        return roles
 
     def free(self) -> list[str]:
         """Columns that no role has."""
@@ -195,8 +195,8 @@ class Cells:
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                held = ", ".join(map(repr, self.rows.column_names[:LISTED]))
-                what = f"no column is the {role} ({names}, ... are known; the table has {held})"
+                columns = ", ".join(map(repr, self.rows.column_names[:LISTED]))
+                what = f"no column is the {role} ({names}, ... are known; the table has {columns})"
                 self.problems.add("header", f"{what}; say which with --map {role}=COLUMN")
 
     def column(self, role: str) -> Any:
@@ -210,8 +210,8 @@ class Cells:
         self.refuse_empty(role, words, codes, np.arange(codes.size))
         if name:
             words = self.names(role, words, codes)
-        kept, place = np.unique(np.array(words, dtype=object).astype(str), return_inverse=True)
-        return kept.tolist(), place[codes]
+        texts, place = np.unique(np.array(words, dtype=object).astype(str), return_inverse=True)
+        return texts.tolist(), place[codes]
 
     def refuse_empty(self, role: str, words: Sequence[str], codes: Ints, rows: Ints) -> None:
         """Note the rows whose cell of a role is empty."""
@@ -221,17 +221,17 @@ class Cells:
 
     def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
         """Names as reports can carry them: what stands for something in a claim's name is written otherwise."""
-        made = [word.translate(NAMES) for word in words]
-        for k in [k for k, word in enumerate(made) if len(word) > 120 or not word.isprintable()][:LISTED]:
-            what = f"a name has 1 to 120 printable characters ({len(made[k]):,} in {made[k]!r:.40}); rename it"
+        labels = [word.translate(NAMES) for word in words]
+        for k in [k for k, word in enumerate(labels) if len(word) > 120 or not word.isprintable()][:LISTED]:
+            what = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
             row = -1 if codes is None else int(np.argmax(codes == k))
             self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
-        if changed := [f"{old} as {new}" for old, new in zip(words, made, strict=True) if old != new]:
+        if changed := [f"{old} as {new}" for old, new in zip(words, labels, strict=True) if old != new]:
             many = "criteria" if role == "criterion" else f"{role}s"
             self.filled.append(f"names of {many} written without []=,|: {listed(changed, 3)}")
-        if len(set(made)) < len(set(words)):
+        if len(set(labels)) < len(set(words)):
             self.problems.add(self.roles.get(role, role), "two names differ only in characters that a name cannot have")
-        return made
+        return labels
 
     def at(self, row: int, role: str = "") -> str:
         """Where a row stands, and the column of a role, or a column."""
@@ -263,9 +263,9 @@ class Cells:
             values, bad = pc.cast(column, pa.float64(), safe=False), none
         else:
             values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
-        made = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
-        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(made)
-        self._numbers[name] = np.where(wrong, np.nan, made), wrong
+        numbers = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(numbers)
+        self._numbers[name] = np.where(wrong, np.nan, numbers), wrong
         return self._numbers[name]
 
     def labels(self, name: str) -> list[str]:
@@ -274,7 +274,7 @@ class Cells:
         if pa.types.is_nested(column.type):
             return []
         words = pc.unique(pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string()))))
-        return [one for one in words[:50].to_pylist() if one is not None and one not in _MISSING]
+        return [word for word in words[:50].to_pylist() if word is not None and word not in _MISSING]
 
     def scores(self, name: str) -> Floats:
         """A column of scores: numbers, or two labels as 1 and 0."""
@@ -390,9 +390,9 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
-        swapped, known = shown_swapped(words)
+        swapped, readable = shown_swapped(words)
         what = "must be ab or ba"
-        cells.problems.rows(~known, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
+        cells.problems.rows(~readable, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
     turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
     value = np.concatenate([
         _won(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
@@ -400,12 +400,12 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)
-        first, second, judge, item, rows = (np.tile(one, 2) for one in (first, second, judge, item, rows))
+        first, second, judge, item, rows = (np.tile(array, 2) for array in (first, second, judge, item, rows))
     # which verdicts could not be read; where none could, that is a problem
     unread = Counter[str]()
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
-        told, codes = coding(cells.column(role))
-        unread.update(told[code] or "empty" for code in codes[np.isnan(values)].tolist())
+        labels, codes = coding(cells.column(role))
+        unread.update(labels[code] or "empty" for code in codes[np.isnan(values)].tolist())
     lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
     if lost == value.size:
         what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
@@ -425,13 +425,13 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
     where, at = np.unique(judge * len(items) + item, return_index=True)
-    made = Scored(
+    scored = Scored(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
         rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
     sitting = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
-    return made, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
+    return scored, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
 
 
 def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
@@ -439,15 +439,15 @@ def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
     lower = pc.utf8_lower(words)
     flag = bool(pc.any(pc.equal(lower, "0")).as_py())
     swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
-    found = (pc.is_in(lower, pa.array(one)) for one in (swapped, [*swapped, *_STRAIGHT]))
-    turned, known = (one.to_numpy(zero_copy_only=False) for one in found)
-    return turned, known
+    masks = (pc.is_in(lower, pa.array(spellings)) for spellings in (swapped, [*swapped, *_STRAIGHT]))
+    turned, readable = (mask.to_numpy(zero_copy_only=False) for mask in masks)
+    return turned, readable
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     """The distinct keys, and the mean of the values of each."""
-    found, at = np.unique(keys, return_inverse=True)
-    return found, np.bincount(at, weights=values) / np.bincount(at)
+    distinct, at = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
 def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
@@ -487,5 +487,5 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
         for name, share in kinds.items()
     }
     return {
-        name: {kind: found[k] for kind, found in counts.items()} for k, name in enumerate(judges) if counts["both"][k]
+        name: {kind: tally[k] for kind, tally in counts.items()} for k, name in enumerate(judges) if counts["both"][k]
     }

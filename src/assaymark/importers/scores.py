@@ -117,7 +117,7 @@ class _Reading(Cells):
         if "score" in roles and not self.wanted.dimensions:
             return "one row a score"
         if "judge" not in roles and not judges:
-            named = [one for one in self.free() if maker_of(one) or is_person(one)]
+            named = [name for name in self.free() if maker_of(name) or is_person(name)]
             if len(named) > 1 and all(map(self.is_score, named)):
                 return "one column a judge"
         if "score" in roles and "dimension" in roles:
@@ -148,10 +148,10 @@ class _Reading(Cells):
         if "dimension" in self.roles and self.wanted.dimensions:
             self.unknown("--dimensions", "criterion", self.wanted.dimensions, dimensions)
             self.problems.refuse()
-            places = [dimensions.index(one) for one in self.wanted.dimensions]
+            places = [dimensions.index(dimension) for dimension in self.wanted.dimensions]
             rows = np.flatnonzero(np.isin(dimension, places))
             if rows.size < scores.size:
-                rest = [one for one in dimensions if one not in self.wanted.dimensions]
+                rest = [dimension for dimension in dimensions if dimension not in self.wanted.dimensions]
                 self.left.append(f"{scores.size - rows.size:,} scores on {listed(rest)} are not used")
                 self.choices += [] if self.wanted.planned else [f"without the criteria {listed(rest)}"]
             dimension = np.searchsorted(np.sort(places), dimension)
@@ -161,22 +161,22 @@ class _Reading(Cells):
     def by_criterion(self) -> Scored:
         """One column a criterion."""
         chosen = list(self.wanted.dimensions or ())
-        numeric = [one for one in self.free() if self.is_number(one)]
+        numeric = [name for name in self.free() if self.is_number(name)]
         if not chosen:
             if not (numeric and ("judge" in self.roles or self.wanted.judges)):
                 self.need("judge", "score")
             self.problems.refuse()
-            places = [f"{one} in column {self.rows.column_names.index(one) + 1}" for one in numeric[:LISTED]]
+            places = [f"{name} in column {self.rows.column_names.index(name) + 1}" for name in numeric[:LISTED]]
             flag = f"--dimensions {','.join(numeric[:LISTED])}"
             what = f"which of the numeric columns are scores? {listed(places, LISTED)}; name them, as in {flag}"
             raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "dimensions")
-        for one in chosen:
-            if one not in self.rows.column_names:
-                close = difflib.get_close_matches(one, self.rows.column_names, n=1)
+        for name in chosen:
+            if name not in self.rows.column_names:
+                close = difflib.get_close_matches(name, self.rows.column_names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
-                self.problems.add(f"--dimensions {one}", f"the table has no such column{hint}")
+                self.problems.add(f"--dimensions {name}", f"the table has no such column{hint}")
         judges, judge = self._judge()
-        scores = np.concatenate([self.scores(one) for one in chosen])
+        scores = np.concatenate([self.scores(name) for name in chosen])
         dimensions, (n, k) = self.names("criterion", chosen), (self.rows.num_rows, len(chosen))
         return self._gather(
             judges, np.tile(judge, k), dimensions, np.repeat(np.arange(k), n), scores, np.tile(np.arange(n), k)
@@ -184,16 +184,16 @@ class _Reading(Cells):
 
     def by_judge(self) -> Scored:
         """One column a judge."""
-        columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
+        columns = sorted(self.wanted.judges or [name for name in self.free() if maker_of(name) or is_person(name)])
         self.problems.refuse()
-        others = [one for one in self.free() if one not in columns and self.is_score(one)]
+        others = [name for name in self.free() if name not in columns and self.is_score(name)]
         self.passed_over = [other for other in others if maker_of(other) or is_person(other)]
         others = [other for other in others if self.is_number(other)]
         if others and not self.wanted.judges:
-            found = ", ".join(
+            examples = ", ".join(
                 f"{other} in column {self.rows.column_names.index(other) + 1}" for other in others[:LISTED]
             )
-            what = f"numbers that are no known judge's: {found}; name the judges, as in --judges {','.join(columns)}"
+            what = f"numbers that are no known judge's: {examples}; name the judges, as in --judges {','.join(columns)}"
             raise UnnamedError(self.problems.source, [Problem("header", what)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(column) for column in columns])
@@ -249,11 +249,11 @@ class _Reading(Cells):
                 result_s = f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score"
                 self.left.append(f"{result_s}: counted once")
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
-        found = np.full((records.size, len(dimensions)), np.nan)
-        found[at[~again], d[~again]] = scores[~again]
+        matrix = np.full((records.size, len(dimensions)), np.nan)
+        matrix[at[~again], d[~again]] = scores[~again]
         return Scored(
             items, item[first], agents, agent[first], list(judges), judge[first], trial[first] + 1, list(dimensions),
-            found, rows[first],
+            matrix, rows[first],
         )  # fmt: skip
 
     def _trials(self, result: Ints, scores: Floats, rows: Ints) -> Ints:
@@ -280,34 +280,34 @@ class _Reading(Cells):
             return np.zeros(result.size, dtype=np.int64)
         rank = np.arange(result.size) - np.repeat(starts, size)
         # Which repeat is called the first must not depend on its score, nor on where its row stands.
-        turn = np.array([zlib.crc32(str(one).encode()) % k if k > 1 else 0
-                         for one, k in zip(result[order][starts].tolist(), size.tolist(), strict=True)])  # fmt: skip
+        turn = np.array([zlib.crc32(str(code).encode()) % k if k > 1 else 0
+                         for code, k in zip(result[order][starts].tolist(), size.tolist(), strict=True)])  # fmt: skip
         trial = np.empty_like(result)
         trial[order] = (rank + np.repeat(turn, size)) % np.repeat(size, size)
         n, most = int((size > 1).sum()), int(size.max())
-        self.filled.append(f"{n:,} results stand more than once (up to {most} times) and are read as trials")
+        self.filled.append(f"{n:,} result{'s' * (n != 1)} given more than once (up to {most} times), read as trials")
         return trial
 
-    def finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
+    def finish(self, shape: Shape, scored: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
         """The table in its documented columns, with all that was understood of it."""
         choices = self.choices
-        kept = () if shape == "one column a judge" else self.wanted.judges or ()
-        for flag, names in (("--without", self.wanted.without), ("--judges", kept)):
-            self.unknown(flag, "judge", names, found.judges)
-        chosen = [name for name in found.judges if name not in self.wanted.without]
-        if kept:
-            chosen = [name for name in chosen if name in kept]
-        if dropped := sorted({*found.judges, *self.passed_over} - set(chosen)):
+        judges = () if shape == "one column a judge" else self.wanted.judges or ()
+        for flag, names in (("--without", self.wanted.without), ("--judges", judges)):
+            self.unknown(flag, "judge", names, scored.judges)
+        chosen = [name for name in scored.judges if name not in self.wanted.without]
+        if judges:
+            chosen = [name for name in chosen if name in judges]
+        if dropped := sorted({*scored.judges, *self.passed_over} - set(chosen)):
             choices.append(f"without {listed(dropped)}")
-            found = found.only(np.isin(found.judge, [found.judges.index(name) for name in chosen]))
+            scored = scored.only(np.isin(scored.judge, [scored.judges.index(name) for name in chosen]))
         if not chosen:
             self.problems.add("--without", f"no judge is left of {listed(sorted({*dropped}))}; one has to stay")
             self.problems.refuse()
-        scale = self._scale(found) if shape in _MARKS else (0.0, 1.0)
-        families, known = self._families(found)
+        scale = self._scale(scored) if shape in _MARKS else (0.0, 1.0)
+        families, complete = self._families(scored)
         self.problems.refuse()
-        table = self._table(found, families)
-        people, pi, pi_by = self._people(table, found, scale), dict[str, float](), ""
+        table = self._table(scored, families)
+        people, pi, pi_by = self._people(table, scored, scale), dict[str, float](), ""
         if self.human and "pi" in self.roles:
             # the probability with which each cycle could be drawn for people to grade, and who fixed them
             self.used.add(self.roles["pi"])
@@ -320,7 +320,7 @@ class _Reading(Cells):
                 what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
                 self.problems.add("header", what)
             cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
-            for cycle, row in zip(cycles, found.row.tolist(), strict=True):
+            for cycle, row in zip(cycles, scored.row.tolist(), strict=True):
                 if pi.setdefault(cycle, float(values[row])) != values[row]:
                     self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
         self.problems.refuse()
@@ -329,22 +329,22 @@ class _Reading(Cells):
         roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
-            named.append(f"scores = {listed(found.dimensions)}")
+            named.append(f"scores = {listed(scored.dimensions)}")
         if shape == "one column a judge":
-            named.append(f"judges = {listed(found.judges)}")
+            named.append(f"judges = {listed(scored.judges)}")
         named += [f"people = {listed(self.human)}"] if people else []
         rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
         read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
-            table, shape, dict(self.roles), tuple(found.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
-            tuple(self.left), tuple(choices), families, known, unused, tuple(dropped),
-            {name: one for name, one in orders.items() if name in chosen}, found.row, people, pi, pi_by if pi else "",
+            table, shape, dict(self.roles), tuple(scored.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
+            tuple(self.left), tuple(choices), families, complete, unused, tuple(dropped),
+            {name: one for name, one in orders.items() if name in chosen}, scored.row, people, pi, pi_by if pi else "",
         )  # fmt: skip
 
-    def _scale(self, found: Scored) -> tuple[float, float]:
+    def _scale(self, scored: Scored) -> tuple[float, float]:
         """The scale that was declared, or the smallest known one whose ends both occur."""
-        scores = found.scores
-        column = self.roles.get("score", listed(found.dimensions))
+        scores = scored.scores
+        column = self.roles.get("score", listed(scored.dimensions))
         if np.isnan(scores).all():
             self.problems.refuse()
             self.problems.add(column, f"no row of {self.rows.num_rows:,} has a score; --map score=COLUMN names another")
@@ -353,32 +353,32 @@ class _Reading(Cells):
         if (given := self.wanted.scale) is not None:
             outside = np.where((scores < given[0]) | (scores > given[1]), scores, np.nan)
             off = ~np.isnan(outside).all(axis=1)
-            away = dict(zip(found.row[off].tolist(), outside[off].tolist(), strict=True))
+            away = dict(zip(scored.row[off].tolist(), outside[off].tolist(), strict=True))
 
             def say(row: int) -> tuple[str, str]:
                 at = next(k for k, value in enumerate(away[row]) if not np.isnan(value))
                 what = f"{away[row][at]:g} lies outside {given[0]:g}..{given[1]:g}; scores run from {low:g} to {high:g}"
-                where = self.at(row, "score" if "score" in self.roles else found.dimensions[at])
+                where = self.at(row, "score" if "score" in self.roles else scored.dimensions[at])
                 return where, f"{what} (correct it, or declare another scale)"
 
-            self.problems.rows(found.row[off], say)
+            self.problems.rows(scored.row[off], say)
             return given
         parts = (
-            {f"{name}": scores[:, k] for k, name in enumerate(found.dimensions)} if len(found.dimensions) > 1 else {}
+            {f"{name}": scores[:, k] for k, name in enumerate(scored.dimensions)} if len(scored.dimensions) > 1 else {}
         )
-        parts |= {name: scores[found.judge == k].ravel() for k, name in enumerate(found.judges)}
-        scales = {name: one for name, values in parts.items() if (one := _told(values)) is not None}
+        parts |= {name: scores[scored.judge == k].ravel() for k, name in enumerate(scored.judges)}
+        scales = {name: scale for name, values in parts.items() if (scale := _told(values)) is not None}
         whole = _told(scores.ravel())
         guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
         # parts that can hardly be on the scale of the whole: each fills a smaller one from end to end
         others = {
-            name: one for name, one in scales.items()
-            if one != whole and np.count_nonzero(~np.isnan(parts[name])) >= 20
-            and one[1] < guess[1] and one[1] - one[0] < guess[1] - guess[0]
+            name: scale for name, scale in scales.items()
+            if scale != whole and np.count_nonzero(~np.isnan(parts[name])) >= 20
+            and scale[1] < guess[1] and scale[1] - scale[0] < guess[1] - guess[0]
         }  # fmt: skip
         flag = f"--scale {guess[0]:g}..{guess[1]:g}"
         if others:
-            seen = listed([f"{name} uses {one[0]:g}..{one[1]:g}" for name, one in others.items()])
+            seen = listed([f"{name} uses {scale[0]:g}..{scale[1]:g}" for name, scale in others.items()])
             what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
             self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
         elif whole is None and self.unread:
@@ -390,81 +390,81 @@ class _Reading(Cells):
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
 
-    def _families(self, found: Scored) -> tuple[dict[str, str], bool]:
+    def _families(self, scored: Scored) -> tuple[dict[str, str], bool]:
         """The maker of each judge: given, a column's, or by its name; a judge without one is a family of its own."""
         given = dict(self.wanted.family)
-        self.unknown("--family", "judge or agent", given, sorted({*found.judges, *found.agents}))
-        column = self._by_owner("family", found, found.judge, found.judges)
+        self.unknown("--family", "judge or agent", given, sorted({*scored.judges, *scored.agents}))
+        column = self._by_owner("family", scored, scored.judge, scored.judges)
         makers: dict[str, str] = {}
-        unknown, told = [], []
-        for name in found.judges:
+        unknown, notes = [], []
+        for name in scored.judges:
             maker = given.get(name) or column.get(name) or self.wanted.planned.get(name)
             if maker in (None, "") and (maker := maker_of(name)) is not None:
-                told.append(f"{name}: {maker}")
+                notes.append(f"{name}: {maker}")
             if (maker or "").lower() in ("human", "person", "people") or (not maker and is_person(name)):
                 maker = f"{name} (a person)" if name not in ("human",) else name
-                told.append(f"{name}: a person")
+                notes.append(f"{name}: a person")
             if not maker:
                 unknown.append(name)
             makers[name] = family_of(maker or name).translate(NAMES)
-        if told:
+        if notes:
             self.filled.append(
-                f"makers read from names ({MAKERS_OF}): {listed(told, 12)} (--family JUDGE=MAKER corrects)"
+                f"makers read from names ({MAKERS_OF}): {listed(notes, 12)} (--family JUDGE=MAKER corrects)"
             )
         if unknown:
             self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
         return makers, not unknown
 
-    def _by_owner(self, role: str, found: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
+    def _by_owner(self, role: str, scored: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
         """What a column says of each judge or agent; two values for one are a problem."""
         if role not in self.roles:
             return {}
         words, values = coding(self.column(role))
-        values, told = values[found.row], dict[str, tuple[str, int]]()
+        values, firsts = values[scored.row], dict[str, tuple[str, int]]()
         pairs, first = np.unique(code * len(words) + values, return_index=True)
-        for pair, row in zip(pairs.tolist(), found.row[first].tolist(), strict=True):
+        for pair, row in zip(pairs.tolist(), scored.row[first].tolist(), strict=True):
             name, word = names[pair // len(words)], words[pair % len(words)]
-            if name in told and name not in self.wanted.family:
-                (other, before), (word, row) = sorted((told[name], (word, row)), key=lambda one: one[1])
+            if name in firsts and name not in self.wanted.family:
+                (other, before), (word, row) = sorted((firsts[name], (word, row)), key=lambda entry: entry[1])
                 what = f"{name} has {word!r} here and {other!r} in {self.at(before)}; each has one"
                 self.problems.add(self.at(row, role), f"{what} (--family {name}=MAKER decides)", row)
-            told[name] = word, row
-        return {name: word for name, (word, _) in told.items()}
+            firsts[name] = word, row
+        return {name: word for name, (word, _) in firsts.items()}
 
-    def _table(self, found: Scored, families: Mapping[str, str]) -> pa.Table:
+    def _table(self, scored: Scored, families: Mapping[str, str]) -> pa.Table:
         """The documented columns."""
 
         def names(words: Sequence[str], codes: Ints) -> Any:
             return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words, pa.string()))
 
-        records, place = np.unique(found.item * len(found.agents) + found.agent, return_inverse=True)
+        records, place = np.unique(scored.item * len(scored.agents) + scored.agent, return_inverse=True)
         columns: dict[str, Any] = {}
         if "trajectory" in self.roles:
-            columns["trajectory"] = self._of_rows("trajectory", found.row)
+            columns["trajectory"] = self._of_rows("trajectory", scored.row)
         else:
             texts = [
-                f"{found.items[one // len(found.agents)]} / {found.agents[one % len(found.agents)]}"
-                for one in records.tolist()
+                f"{scored.items[record // len(scored.agents)]} / {scored.agents[record % len(scored.agents)]}"
+                for record in records.tolist()
             ]
             columns["trajectory"] = names(texts, place)
-        columns["agent"] = names(found.agents, found.agent)
-        item_names = names(found.items, found.item)
+        columns["agent"] = names(scored.agents, scored.agent)
+        item_names = names(scored.items, scored.item)
         if "item" in self.roles:
-            columns["cycle"] = item_names if "cycle" not in self.roles else self._of_rows("cycle", found.row)
+            columns["cycle"] = item_names if "cycle" not in self.roles else self._of_rows("cycle", scored.row)
         elif "cycle" in self.roles:
-            columns["cycle"] = self._of_rows("cycle", found.row)
+            columns["cycle"] = self._of_rows("cycle", scored.row)
         if "cluster" in self.roles:
-            columns["cluster"] = self._of_rows("cluster", found.row)
+            columns["cluster"] = self._of_rows("cluster", scored.row)
             # an item lies in one cluster
             words, codes = coding(columns["cluster"])
-            self.refuse_empty("cluster", words, codes, found.row)
-            first = np.full(len(found.items), -1, dtype=np.int64)
-            first[found.item[::-1]] = codes[::-1]
-            for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
-                seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
+            self.refuse_empty("cluster", words, codes, scored.row)
+            first = np.full(len(scored.items), -1, dtype=np.int64)
+            first[scored.item[::-1]] = codes[::-1]
+            for k in np.unique(scored.item[first[scored.item] != codes])[:LISTED].tolist():
+                seen = listed(sorted({words[code] for code in codes[scored.item == k].tolist()}))
                 column, item = self.roles["cluster"], self.roles.get("item", "item")
-                row = int(found.row[(found.item == k) & (codes != first[k])].min())
-                what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
+                row = int(scored.row[(scored.item == k) & (codes != first[k])].min())
+                what = f"item {scored.items[k]:.60} lies in several clusters ({seen})"
                 self.problems.add(
                     self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
                 )
@@ -473,36 +473,36 @@ class _Reading(Cells):
             own = self.roles.get("item", "item").replace("+", " and ")
             larger = "--cluster COLUMN for groups of them, which give less power"
             self.filled.append(f"each {own} is one cluster ({larger})")
-        columns["judge"] = names(found.judges, found.judge)
-        columns["family"] = names([families[name] for name in found.judges], found.judge)
-        columns["trial"] = pa.array(found.trial)
-        makers = self._by_owner("agent_family", found, found.agent, found.agents)
-        told = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in found.agents}
-        if all(told.values()):
+        columns["judge"] = names(scored.judges, scored.judge)
+        columns["family"] = names([families[name] for name in scored.judges], scored.judge)
+        columns["trial"] = pa.array(scored.trial)
+        makers = self._by_owner("agent_family", scored, scored.agent, scored.agents)
+        owners = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in scored.agents}
+        if all(owners.values()):
             columns["agent_family"] = names(
-                [family_of(str(told[name])).translate(NAMES) for name in found.agents], found.agent
+                [family_of(str(owners[name])).translate(NAMES) for name in scored.agents], scored.agent
             )
         for role in ("format", "derivation", "parent", "replicate"):
             if role in self.roles:
-                columns[role] = self._of_rows(role, found.row)
-        lengths = self._lengths(found, place)
+                columns[role] = self._of_rows(role, scored.row)
+        lengths = self._lengths(scored, place)
         if lengths is not None:
             columns["length"] = pa.array(lengths)
         self.problems.refuse()
-        for name, scores in zip(found.dimensions, found.scores.T, strict=True):
+        for name, scores in zip(scored.dimensions, scored.scores.T, strict=True):
             columns[name] = pa.array(np.ascontiguousarray(scores), mask=np.isnan(scores))
         return pa.table(columns)
 
     def _people(
-        self, table: pa.Table, found: Scored, scale: tuple[float, float]
+        self, table: pa.Table, scored: Scored, scale: tuple[float, float]
     ) -> dict[str, dict[tuple[str, str], float]]:
         """What people gave each answer, in any of its rows; two grades of one person for one answer are a problem."""
-        made: dict[str, dict[tuple[str, str], float]] = {}
+        grades: dict[str, dict[tuple[str, str], float]] = {}
         if not self.human or "agent" not in self.roles:
-            return made
+            return grades
         item, agent = (self.coded(role)[1] for role in ("item" if "item" in self.roles else "trajectory", "agent"))
         answer = item * (int(agent.max(initial=0)) + 1) + agent
-        named = dict(zip(answer[found.row].tolist(), table.column("trajectory").to_pylist(), strict=True))
+        named = dict(zip(answer[scored.row].tolist(), table.column("trajectory").to_pylist(), strict=True))
         criterion = self.column("dimension").to_pylist() if "dimension" in self.roles else []
         low, high = scale
         for column in self.human:
@@ -519,16 +519,16 @@ class _Reading(Cells):
                 name, key = named.get(answer[row]), (column, criterion[row] if criterion else "")
                 if name is None:
                     continue
-                if made.setdefault(name, {}).setdefault(key, float(values[row])) != values[row]:
-                    what = f"another grade of {name!r:.60} than {made[name][key]:g} in a row before"
+                if grades.setdefault(name, {}).setdefault(key, float(values[row])) != values[row]:
+                    what = f"another grade of {name!r:.60} than {grades[name][key]:g} in a row before"
                     self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
-        return made
+        return grades
 
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)
         return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
 
-    def _lengths(self, found: Scored, place: Ints) -> Ints | None:
+    def _lengths(self, scored: Scored, place: Ints) -> Ints | None:
         """Words of the text of each record, where one column tells and every judge saw the same text."""
         if "length" in self.roles:
             self.used.add(self.roles["length"])
@@ -540,7 +540,7 @@ class _Reading(Cells):
             what = f"words of {self.roles['text']}"
         else:
             return None
-        lengths = values[found.row]
+        lengths = values[scored.row]
         first = np.full(int(place.max()) + 1, np.nan)
         first[place[::-1]] = lengths[::-1]
         if bad.any() or np.isnan(lengths).any() or (lengths < 0).any() or (first[place] != lengths).any():
@@ -560,7 +560,7 @@ def _told(values: Floats) -> tuple[float, float] | None:
     if not seen.size:
         return None
     low, high = float(seen.min()), float(seen.max())
-    scale = next((one for one in SCALES if one[0] <= low and high <= one[1]), None)
+    scale = next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), None)
     if scale is None:
         return None
     if scale == (0.0, 100.0) and bool(((seen > 10) & (np.floor(seen) == seen)).any()):

@@ -50,14 +50,14 @@ def _has(tree: Any, *keys: str) -> bool:
 
 
 def _format(
-    name: str, reads: str, said: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
+    name: str, reads: str, note: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
 ) -> Callable[[Callable[[Any, str], Made]], None]:
     """Adds the reader of a tool's objects to `FORMATS`; keys are words."""
     keys = tuple(needs.split())
 
     def add(to_rows: Callable[[Any, str], Made]) -> None:
-        known = looks or (lambda tree: _has(tree, *keys))
-        FORMATS.append(Format(name, frozenset(reads.split()), said, keys, known, to_rows))
+        test = looks or (lambda tree: _has(tree, *keys))
+        FORMATS.append(Format(name, frozenset(reads.split()), note, keys, test, to_rows))
 
     return add
 
@@ -80,96 +80,96 @@ def read_rows(
         raise InputError(name, [f"cannot be read: {exc.strerror or exc}"]) from None
     if start == b"PK\x03\x04":
         data = source if isinstance(source, bytes) else source.read_bytes()
-        held: list[str] = []
+        names: list[str] = []
         with suppress(zipfile.BadZipFile):
-            held = zipfile.ZipFile(io.BytesIO(data)).namelist()
-        if any(one in ("header.json", "_journal/start.json") for one in held):
+            names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+        if any(name in ("header.json", "_journal/start.json") for name in names):
             log = _inspect_log(data, name)
             flat, ended = list(_inspect_rows(log)), _ended(log.status)
             if not flat:
                 raise InputError(name, [", ".join(("is recognised as Inspect AI log, without a score in it", *ended))])
             rows = read(json.dumps([row for _, row in flat]).encode(), name)
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
-            said, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
-            return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
+            notes, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
+            return Rows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
 def _folder(path: Path, name: str, keep_going: bool) -> Rows:
     """The rows of all logs of one tool in a folder and in those below it; every other file is named."""
-    found: list[Rows] = []
+    logs: list[Rows] = []
     beside: list[str] = []
-    for one in sorted(path.rglob("*")):
-        if one.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in one.suffixes):
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
             try:
-                rows = read_rows(one, keep_going=keep_going)
+                rows = read_rows(file, keep_going=keep_going)
             except InputError as exc:
-                beside.append(f"{one.relative_to(path)} ({exc.problems[0].what:.140})")
+                beside.append(f"{file.relative_to(path)} ({exc.problems[0].what:.140})")
                 continue
-            known = any(rows.format == kind.name for kind in FORMATS)
-            found += [rows] if known else []
-            beside += [] if known else [str(one.relative_to(path))]
-    kinds = Counter(rows.format for rows in found)
+            recognised = any(rows.format == kind.name for kind in FORMATS)
+            logs += [rows] if recognised else []
+            beside += [] if recognised else [str(file.relative_to(path))]
+    kinds = Counter(rows.format for rows in logs)
     if len(kinds) != 1:
-        held = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
+        present = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
         names = ", ".join(kind.name for kind in FORMATS)
-        what = f"a folder holds logs of one tool ({names}; got {held}); name a file of any other table"
-        raise InputError(name, [what, *(f"not read: {one}" for one in beside[:12])])
-    sizes = np.cumsum([0, *map(len, found)])
-    said = dict.fromkeys(line for rows in found for line in rows.said)
-    said |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
+        what = f"a folder holds logs of one tool ({names}; got {present}); name a file of any other table"
+        raise InputError(name, [what, *(f"not read: {file}" for file in beside[:12])])
+    sizes = np.cumsum([0, *map(len, logs)])
+    notes = dict.fromkeys(line for rows in logs for line in rows.said)
+    notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
     return Rows(
-        name, pa.concat_tables([rows.table for rows in found], promote_options="default"),
-        np.concatenate([rows.line for rows in found]), found[0].unit, found[0].format, tuple(said),
-        hashlib.sha256("".join(rows.sha256 for rows in found).encode()).hexdigest(),
-        tuple((str(Path(rows.name).relative_to(path)), int(at)) for rows, at in zip(found, sizes, strict=False)),
+        name, pa.concat_tables([rows.table for rows in logs], promote_options="default"),
+        np.concatenate([rows.line for rows in logs]), logs[0].unit, logs[0].format, tuple(notes),
+        hashlib.sha256("".join(rows.sha256 for rows in logs).encode()).hexdigest(),
+        tuple((str(Path(rows.name).relative_to(path)), int(at)) for rows, at in zip(logs, sizes, strict=False)),
     )  # fmt: skip
 
 
 def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recognised | None:
     """The rows of a tree that one of `FORMATS` knows."""
-    one = next((kind for kind in FORMATS if kind.looks(tree)), None)
-    if one is None:
+    tool = next((kind for kind in FORMATS if kind.looks(tree)), None)
+    if tool is None:
         return None
-    said, objects, kept = [one.said] if one.said else [], tree, None
+    notes, objects, places = [tool.said] if tool.said else [], tree, None
     if isinstance(tree, list):
-        lacks = {k: [key for key in one.needs if key not in held] if isinstance(held, dict) else None
-                 for k, held in enumerate(tree)}  # fmt: skip
+        lacks = {k: [key for key in tool.needs if key not in entry] if isinstance(entry, dict) else None
+                 for k, entry in enumerate(tree)}  # fmt: skip
         problems = [
-            Problem(where(k), f"has no {', '.join(keys)} ({one.name})" if keys else f"must be an object ({one.name})")
+            Problem(where(k), f"has no {', '.join(keys)} ({tool.name})" if keys else f"must be an object ({tool.name})")
             for k, keys in lacks.items()
             if keys != []
         ]
         if problems:
-            leave_out(name, problems, said if keep_going else None)
-        kept = [k for k, keys in lacks.items() if keys == []]
-        objects = [tree[k] for k in kept]
-    found: list[tuple[int, dict[str, Any]]] = []
+            leave_out(name, problems, notes if keep_going else None)
+        places = [k for k, keys in lacks.items() if keys == []]
+        objects = [tree[k] for k in places]
+    rows: list[tuple[int, dict[str, Any]]] = []
     try:
-        for place, row in one.to_rows(objects, name):
-            found.append((place if kept is None else kept[place], row))
+        for place, row in tool.to_rows(objects, name):
+            rows.append((place if places is None else places[place], row))
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as exc:
-        after = f"after {where(found[-1][0])}" if found else ""
-        what = f"is recognised as {one.name}, and holds what that tool does not write ({exc})"
+        after = f"after {where(rows[-1][0])}" if rows else ""
+        what = f"is recognised as {tool.name}, and holds what that tool does not write ({exc})"
         raise InputError(name, [Problem(after, f"{what}; map the columns of a table of your own")]) from None
-    if not found:
-        raise InputError(name, [f"is recognised as {one.name}, without a score in it"])
+    if not rows:
+        raise InputError(name, [f"is recognised as {tool.name}, without a score in it"])
     heads = tree[:50] if isinstance(tree, list) else [tree]
-    used = one.reads | (set(one.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in found}
+    used = tool.reads | (set(tool.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in rows}
     beside = dict.fromkeys(key for head in heads if isinstance(head, dict) for key in head if key not in used)
-    said += _ended(tree["status"]) if one is FORMATS[0] else ()
-    said += [f"not read: {', '.join(beside)}"] if beside else []
-    return one.name, found, tuple(said)
+    notes += _ended(tree["status"]) if tool is FORMATS[0] else ()
+    notes += [f"not read: {', '.join(beside)}"] if beside else []
+    return tool.name, rows, tuple(notes)
 
 
 _TEXTS: Final = {"judgment", "filtered_resps"}  # keys by which a tool is known, and which are not read
 
 
-def _turn(one: Object) -> dict[str, Any]:
+def _turn(record: Object) -> dict[str, Any]:
     """What MT-Bench's files have in common; a judge goes by its model: MT-Bench writes model and prompt template."""
-    question, judge = one["question_id"], one.get("judge")
+    question, judge = record["question_id"], record.get("judge")
     return {
-        "item": f"{question} turn {one['turn']}" if "turn" in one else str(question), "cluster": question,
+        "item": f"{question} turn {record['turn']}" if "turn" in record else str(question), "cluster": question,
         "judge": str(judge[0] if isinstance(judge, list) and judge else judge),
     }  # fmt: skip
 
@@ -228,8 +228,8 @@ def _inspect(tree: Any, name: str) -> Made:
 
 def _results(tree: Any) -> list[Any]:
     """The results in a promptfoo file; empty for any other."""
-    held = tree.get("results") if isinstance(tree, dict) else None
-    rows = tree if isinstance(tree, list) else held.get("results") if isinstance(held, dict) else None
+    results = tree.get("results") if isinstance(tree, dict) else None
+    rows = tree if isinstance(tree, list) else results.get("results") if isinstance(results, dict) else None
     return rows if isinstance(rows, list) else []
 
 
@@ -243,17 +243,17 @@ def _promptfoo(tree: Any, _: str) -> Made:
     prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
     tests: dict[str, int] = {}
     rows = []
-    for place, one in enumerate(results):
-        provider = one.get("provider")
+    for place, record in enumerate(results):
+        provider = record.get("provider")
         who = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
-        label = one.get("promptIdx", (one.get("prompt") or {}).get("label"))
+        label = record.get("promptIdx", (record.get("prompt") or {}).get("label"))
         agent = f"{who} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(who)
-        test = json.dumps([one.get("vars"), (one.get("testCase") or {}).get("assert")], sort_keys=True)
+        test = json.dumps([record.get("vars"), (record.get("testCase") or {}).get("assert")], sort_keys=True)
         item = f"test {tests.setdefault(test, len(tests) + 1)}"
-        grading = one.get("gradingResult") or {}
+        grading = record.get("gradingResult") or {}
         parts = [part for part in grading.get("componentResults") or () if isinstance(part, dict)]
         names: Counter[str] = Counter()
-        for part in parts or [{"score": one.get("score"), "assertion": {"type": "score"}}]:
+        for part in parts or [{"score": record.get("score"), "assertion": {"type": "score"}}]:
             assertion = part.get("assertion") or {}
             judge = str(assertion.get("metric") or assertion.get("type") or "assertion")
             names[judge] += 1
@@ -270,16 +270,16 @@ def _promptfoo(tree: Any, _: str) -> Made:
 def _alpaca(tree: Sequence[Object], _: str) -> Made:
     """A preference of 1 is output_1 and of 2 output_2, 1.5 (0 in old files) a tie; between them weighted verdicts."""
     items: dict[str, int] = {}
-    for place, one in enumerate(tree):
-        names, given = (str(one["generator_1"]), str(one["generator_2"])), one.get("preference")
+    for place, record in enumerate(tree):
+        names, given = (str(record["generator_1"]), str(record["generator_2"])), record.get("preference")
         number = given if isinstance(given, int | float) and not isinstance(given, bool) and given == given else None
         winner = "invalid"
         if number is not None:
             winner = "tie" if number in (0, 1.5) else names[number > 1.5]
         yield place, {
-            "item": f"instruction {items.setdefault(str(one['instruction']), len(items) + 1)}", "agent_a": names[0],
-            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner,
-            "preference_as_written": given, "dataset": one.get("dataset"),
+            "item": f"instruction {items.setdefault(str(record['instruction']), len(items) + 1)}", "agent_a": names[0],
+            "agent_b": names[1], "judge": str(record.get("annotator", "annotator")), "winner": winner,
+            "preference_as_written": given, "dataset": record.get("dataset"),
         }  # fmt: skip
 
 
@@ -289,16 +289,16 @@ def _alpaca(tree: Sequence[Object], _: str) -> Made:
     "games model judge",
 )  # fmt: skip
 def _arena_hard(tree: Sequence[Object], _: str) -> Made:
-    for place, one in enumerate(tree):
-        model, baseline = str(one["model"]), str(one.get("baseline") or "baseline")
-        for order, game in enumerate(one["games"], start=1):
-            said = (game or {}).get("score")
+    for place, record in enumerate(tree):
+        model, baseline = str(record["model"]), str(record.get("baseline") or "baseline")
+        for order, game in enumerate(record["games"], start=1):
+            score = (game or {}).get("score")
             shown = (baseline, model) if order % 2 else (model, baseline)
-            winner = {"A": shown[0], "B": shown[1]}.get(str(said)[:1], "invalid") if said else "invalid"
+            winner = {"A": shown[0], "B": shown[1]}.get(str(score)[:1], "invalid") if score else "invalid"
             yield place, {
-                "item": str(one.get("uid", one.get("question_id"))), "agent_a": shown[0], "agent_b": shown[1],
-                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "game": order,
-                "verdict_as_written": said,
+                "item": str(record.get("uid", record.get("question_id"))), "agent_a": shown[0], "agent_b": shown[1],
+                "judge": str(record["judge"]), "winner": "tie" if score in ("A=B", "B=A") else winner, "game": order,
+                "verdict_as_written": score,
             }  # fmt: skip
 
 
@@ -307,24 +307,24 @@ def _arena_hard(tree: Sequence[Object], _: str) -> Made:
     "question_id model_1 model_2 g1_winner g2_winner",
 )  # fmt: skip
 def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
-    for place, one in enumerate(tree):
-        names, made = {"model_1": str(one["model_1"]), "model_2": str(one["model_2"])}, _turn(one)
+    for place, record in enumerate(tree):
+        names, turn = {"model_1": str(record["model_1"]), "model_2": str(record["model_2"])}, _turn(record)
         for order, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
-            winner = one.get(f"g{order}_winner")
+            winner = record.get(f"g{order}_winner")
             yield place, {
-                "item": made["item"], "agent_a": names[first], "agent_b": names[second], "judge": made["judge"],
+                "item": turn["item"], "agent_a": names[first], "agent_b": names[second], "judge": turn["judge"],
                 "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "game": order,
-                "cluster": made["cluster"],
+                "cluster": turn["cluster"],
             }  # fmt: skip
 
 
 @_format("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
 def _mt_bench_single(tree: Sequence[Object], _: str) -> Made:
     """A score of -1 is a reply that FastChat could not read."""
-    for place, one in enumerate(tree):
-        score, made = one["score"] if one["score"] != -1 else None, _turn(one)
-        yield place, {"item": made["item"], "agent": str(one["model"]), "judge": made["judge"], "score": score,
-                      "cluster": made["cluster"]}  # fmt: skip
+    for place, record in enumerate(tree):
+        score, turn = record["score"] if record["score"] != -1 else None, _turn(record)
+        yield place, {"item": turn["item"], "agent": str(record["model"]), "judge": turn["judge"], "score": score,
+                      "cluster": turn["cluster"]}  # fmt: skip
 
 
 _HARNESS: Final = frozenset({
@@ -344,13 +344,13 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     agent = path.parent.name or path.name.split(".")[0]
     task = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\d.*)?\.jsonl", path.name)
     before = f"{task[1]}/" if task else ""
-    for place, one in enumerate(tree):
-        named, rule = one.get("metrics"), one.get("filter", "none")
-        for metric in named if isinstance(named, list) else [key for key in one if key not in _HARNESS]:
-            value = one.get(metric)
+    for place, sample in enumerate(tree):
+        named, rule = sample.get("metrics"), sample.get("filter", "none")
+        for metric in named if isinstance(named, list) else [key for key in sample if key not in _HARNESS]:
+            value = sample.get(metric)
             if isinstance(value, int | float):
                 judge = metric if rule == "none" else f"{metric}/{rule}"
-                item = f"{before}{one['doc_id']}"
+                item = f"{before}{sample['doc_id']}"
                 yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
 
 
@@ -360,16 +360,16 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
 )  # fmt: skip
 def _openai_evals(tree: Sequence[Object], _: str) -> Made:
     """Events of the types match and metrics; a match is 1 or 0, and each number of a metrics event is a judge."""
-    spec: Object = next((one["spec"] for one in tree if isinstance(one.get("spec"), dict)), {})
+    spec: Object = next((event["spec"] for event in tree if isinstance(event.get("spec"), dict)), {})
     agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))
     rows = []
-    for place, one in enumerate(tree):
-        held = one.get("data")
-        data: Object = held if isinstance(held, dict) else {}
-        kind = one.get("type")
+    for place, event in enumerate(tree):
+        payload = event.get("data")
+        data: Object = payload if isinstance(payload, dict) else {}
+        kind = event.get("type")
         given = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
         for judge, value in given.items():
             if isinstance(value, bool | int | float):
-                row = {"item": str(one.get("sample_id")), "agent": agent, "judge": judge, "score": float(value)}
+                row = {"item": str(event.get("sample_id")), "agent": agent, "judge": judge, "score": float(value)}
                 rows.append((place, row))
     yield from _counted(rows)

@@ -135,7 +135,7 @@ class VerdictLog:
     def orders(self) -> Mapping[str, OrderCounts]:
         """For each judge, how many pairs have both orders."""
         counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
-        return {judge: OrderCounts(both, one) for judge, both, one in counts}
+        return {judge: OrderCounts(both, single) for judge, both, single in counts}
 
     @property
     def both_orders(self) -> Seen:
@@ -157,7 +157,7 @@ def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
         raise UnknownNameError("judge", judge, log.judges)
     rows = np.flatnonzero(log.judge == log.judges.index(judge))
     names = {pair: log.pair_name(pair) for pair in np.unique(log.pair[rows]).tolist()}
-    columns = (one[rows].tolist() for one in (log.pair, log.question, log.order, log.verdict, log.trial))
+    columns = (column[rows].tolist() for column in (log.pair, log.question, log.order, log.verdict, log.trial))
     return [
         PairCall(pair=names[pair], condition=CALLS_CONDITION, task=log.questions[question],
                  order="vu" if order else "uv", verdict=VERDICTS[verdict], judge=judge, trial=log.trials[trial])

@@ -150,8 +150,8 @@ def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
     return verdict_map(source, **read_toml(text, source))
 
 
-def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, str]:
-    """The column of each of our fields; what is missing goes to ``found``, with the closest column."""
+def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[str, str]:
+    """The column of each of our fields; what is missing goes to ``findings``, with the closest column."""
     header = rows.table.column_names
     fields: dict[str, str] = {}
     plain = [plain_word(name) for name in header]
@@ -162,44 +162,44 @@ def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, 
     for field in (*SPELLINGS, "order", "text_1", "text_2"):
         spelled = SPELLINGS.get(field, ())
         if named := getattr(mapping, field):
-            if is_there(rows, named, field, found):
+            if is_there(rows, named, field, findings):
                 fields[field] = named
             continue
         if field in ("slot_1", "slot_2"):  # slot 2 goes by the spelling of slot 1
             spelled = tuple(pair[field == "slot_2"] for pair in both) or spelled
-        held = [name for name in spelled if name in plain and header[plain.index(name)] not in fields.values()]
+        columns = [name for name in spelled if name in plain and header[plain.index(name)] not in fields.values()]
         if field == "verdict" and two:
             continue  # both orders are in one row; what the log makes of them is not read
-        if field == "verdict" and len(held) > 1:
-            found.add(field, f"could be any of {', '.join(held)}; say which in the map: verdict = {held[0]!r}")
-        if held:
-            fields[field] = header[plain.index(held[0])]
+        if field == "verdict" and len(columns) > 1:
+            findings.add(field, f"could be any of {', '.join(columns)}; say which in the map: verdict = {columns[0]!r}")
+        if columns:
+            fields[field] = header[plain.index(columns[0])]
     if mapping.judge_name and "judge" in fields:
-        found.add("judge_name", f"the log has a column {fields['judge']!r} for the judge; leave judge_name out")
+        findings.add("judge_name", f"the log has a column {fields['judge']!r} for the judge; leave judge_name out")
     free = {plain_word(name): name.strip() for name in header if name not in fields.values()}
     needed = ("judge", "question") if ORDERS.issubset(fields) else ("judge", "question", "slot_1", "slot_2", "verdict")
     for field in (*needed, *(sorted(ORDERS) if ORDERS & fields.keys() else ())):
         stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
         if field not in fields and getattr(mapping, field) is None and not stands_in:
-            known = ", ".join(SPELLINGS[field][:4])
+            spellings = ", ".join(SPELLINGS[field][:4])
             shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
             shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
             near = [
                 (difflib.SequenceMatcher(None, plain_word(word), close).ratio(), free[close])
                 for word in SPELLINGS[field] for close in difflib.get_close_matches(plain_word(word), free, n=1)
             ]  # fmt: skip
-            what = f"no column for it (the log has {shown}; known are {known} ...)"
+            what = f"no column for it (the log has {shown}; known are {spellings} ...)"
             closest = f"; is it {max(near)[1]!r}?" if near else ""
-            found.add(field, f"{what}{closest}; name it in the map: {field} = ...")
+            findings.add(field, f"{what}{closest}; name it in the map: {field} = ...")
     return fields
 
 
-def is_there(rows: Rows, column: str, field: str, found: Findings) -> bool:
+def is_there(rows: Rows, column: str, field: str, findings: Findings) -> bool:
     """Whether a file has a column, after a note if it has not."""
     try:
         rows.column(column)
     except InputError as exc:
-        found.add(field, exc.problems[0].what)
+        findings.add(field, exc.problems[0].what)
         return False
     return True
 
@@ -234,10 +234,10 @@ def read_verdicts(
     mapping = mapping or VerdictMap()
     name = str(source)
     rows = read_rows(Path(source) if data is None else data, name, delimiter=mapping.delimiter, keep_going=keep_going)
-    found = Findings(name)
-    fields = find_columns(rows, mapping, found)
-    filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", found)]
-    found.refuse()
+    findings = Findings(name)
+    fields = find_columns(rows, mapping, findings)
+    filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", findings)]
+    findings.refuse()
     keep: Bools = np.ones(len(rows), dtype=bool)
     for column in filters:
         values = mapping.wanted[column]
@@ -247,25 +247,25 @@ def read_verdicts(
         keep &= passes
         if not passes.any():
             asked = " or ".join(map(repr, values)) or "any of no values"
-            held = sorted(set(words.to_pylist()))
-            some = ", ".join(f"{word!r:.40}" for word in held[:5]) + (f" and {len(held) - 5} more" * (len(held) > 5))
-            found.add(f"filter {column}", f"no row has {asked} (the column holds {some})")
+            cells = sorted(set(words.to_pylist()))
+            some = ", ".join(f"{word!r:.40}" for word in cells[:5]) + (f" and {len(cells) - 5} more" * (len(cells) > 5))
+            findings.add(f"filter {column}", f"no row has {asked} (the column holds {some})")
     if not keep.any():
-        found.add("filter", "no row passes every filter")
-    found.refuse()
-    kept = np.flatnonzero(keep)
-    calls = _Calls(rows, fields, kept, mapping, found)
+        findings.add("filter", "no row passes every filter")
+    findings.refuse()
+    places = np.flatnonzero(keep)
+    calls = _Calls(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
-    said, again = rows.said, calls.line.size - chosen.size
+    notes, again = rows.said, calls.line.size - chosen.size
     like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
     if again and like is not None and "order" not in fields:
         what = f"if {like!r} says which content was shown first, map it: order"
-        said = (*said, f"{again:,} rows repeat a call and count once; {what}")
+        notes = (*notes, f"{again:,} rows repeat a call and count once; {what}")
     if not keep_going:
-        found.refuse()
-    said = (*said, *(f"left out: {what}" for what in found.told))
+        findings.refuse()
+    notes = (*notes, *(f"left out: {what}" for what in findings.told))
     if not key.size + len(calls.nulls):
-        raise InputError(name, ["no row is left to read", *said])
+        raise InputError(name, ["no row is left to read", *notes])
     judge, verdict = calls.judge[chosen], calls.verdict[chosen]
     # the last part of a key is the order, so keys that differ only there are neighbours
     later = np.zeros(key.size, dtype=bool)
@@ -284,7 +284,7 @@ def read_verdicts(
     return VerdictLog(
         **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
         both=both, single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
-        filtered=len(rows) - kept.size, duplicates=again, columns=fields, said=said, sha256=rows.sha256,
+        filtered=len(rows) - places.size, duplicates=again, columns=fields, said=notes, sha256=rows.sha256,
         format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
@@ -315,12 +315,12 @@ class _Calls:
             self.pair_ids, (self.pair,) = sorted_codes([columns["pair"]])
             codes["pair"] = (self.pair_ids, self.pair)
         self.trials, self.trial = self._trials(columns.get("trial"))
-        bad, said = self.trial < 0, "is empty; a value is needed"
+        bad, fault = self.trial < 0, "is empty; a value is needed"
         for field, (names, code) in codes.items():
             if field in columns and names:
                 empty: Bools = code == (0 if names[0] == "" else -1)  # the empty name sorts before all others
                 bad |= empty
-                found.rows(empty, partial(lambda name, k: (self.at(k, name), said), field))
+                found.rows(empty, partial(lambda name, k: (self.at(k, name), fault), field))
         # names of judges are printed on screens and pages, so they may not hold what is no character
         for place, name in enumerate(self.judges):
             wrong = next((c for c in name if unicodedata.category(c) in _UNPRINTED or c in _TURNING), None)
@@ -341,13 +341,13 @@ class _Calls:
         self._only(good & ~null)
         self._pair_up()
 
-    def _columns(self, rows: Rows, fields: Mapping[str, str], kept: Ints) -> dict[str, Coded]:
+    def _columns(self, rows: Rows, fields: Mapping[str, str], places: Ints) -> dict[str, Coded]:
         """The cells of the rows that are kept; two verdicts in one row are two calls."""
         columns = {}
         for field, column in fields.items():
             words, codes = coded(rows.column(column))
-            columns[field] = Coded(words, codes[kept])
-        none = np.zeros(kept.size, dtype=np.int64)
+            columns[field] = Coded(words, codes[places])
+        none = np.zeros(places.size, dtype=np.int64)
         if self.mapping.judge_name:
             columns["judge"] = Coded(pa.array([self.mapping.judge_name]), none)
         self.second: Bools | None = None
@@ -358,12 +358,12 @@ class _Calls:
             for name, (first, then) in pairs.items():
                 words, codes = _then(first, then)
                 columns[name] = Coded(words, np.concatenate([first.codes, codes]))
-            self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], kept.size)
+            self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], places.size)
         elif "order" in columns:  # the slots as the column says that they were shown
-            told, (said,) = sorted_codes([columns["order"]])
-            self.second, known = (of[said] for of in shown_swapped(pa.array(told)))
+            labels, (code,) = sorted_codes([columns["order"]])
+            self.second, readable = (of[code] for of in shown_swapped(pa.array(labels)))
             what = "must be ab or ba, or a flag"
-            self.found.rows(~known, lambda k: (self.at(k, "order"), f"{what} (got {told[said[k]]!r:.60})"))
+            self.found.rows(~readable, lambda k: (self.at(k, "order"), f"{what} (got {labels[code[k]]!r:.60})"))
             words, after = _then(one, two)
             columns["slot_1"] = Coded(words, np.where(self.second, after, one.codes))
             columns["slot_2"] = Coded(words, np.where(self.second, one.codes, after))
@@ -399,7 +399,7 @@ class _Calls:
         words, (codes,) = sorted_codes([column])
         place = {name: k for k, name in enumerate(self.contents)}
         label = [self.mapping.labels.get(word) or VERDICT_OF.get(plain_word(word)) for word in words]
-        by_label = np.array([("1", "2", "tie").index(one) if one in ("1", "2", "tie") else -1 for one in label])[codes]
+        by_label = np.array([("1", "2", "tie").index(tag) if tag in ("1", "2", "tie") else -1 for tag in label])[codes]
         named = np.array([place.get(word, -1) for word in words])[codes]
         one, two = self.slot_1, self.slot_2
         if self.second is not None:  # a label names a content as the row names them, whatever the order
@@ -419,7 +419,7 @@ class _Calls:
         mapping, second, as_contents = self.mapping, self.second, self.mapping.verdict_names == "contents"
         labels = {word: label for word in words if (label := mapping.label(word)) is not None}
         if as_contents and second is None:
-            labels = {word: one for word, one in labels.items() if word in mapping.labels or one not in ("1", "2")}
+            labels = {word: tag for word, tag in labels.items() if word in mapping.labels or tag not in ("1", "2")}
         by_label = np.array([VERDICTS.index(labels[word]) if word in labels else -1 for word in words], dtype=np.int64)
         by_label = by_label[codes]
         if as_contents and second is not None:
@@ -458,16 +458,16 @@ class _Calls:
         how = "verdicts name contents"
         if shown:
             these, other = ("contents", "positions") if as_contents else ("positions", "contents")
-            told = ", ".join(f"{word:.20}" for word in shown[:6])
+            quoted = ", ".join(f"{word:.20}" for word in shown[:6])
             follows = "consistent and position-biased pairs change places"
             other_way = "slots" if as_contents else "contents"
-            how = f'{told} were read as {these}; if they name {other}, {follows} (verdict_names = "{other_way}")'
+            how = f'{quoted} were read as {these}; if they name {other}, {follows} (verdict_names = "{other_way}")'
         return verdict, labels, how
 
     def _pair_up(self) -> None:
         """Which pair each call is about, and which of its contents was in slot 1; the first by name is u."""
         if self.pair_ids is None:
-            pairs = [(self.question, len(self.questions)), *((one, len(self.contents)) for one in self._sides())]
+            pairs = [(self.question, len(self.questions)), *((side, len(self.contents)) for side in self._sides())]
             names, self.pair = dense(joined(pairs))
             first = _first(self.pair, names.size)
         else:
@@ -499,10 +499,10 @@ class _Calls:
         low, high = self._sides()
         first = _first(self.pair, len(ids))[self.pair]
 
-        def different(bad: Bools, has: str, said: Callable[[int], str], to: str, one: str) -> Bools:
+        def different(bad: Bools, has: str, quote: Callable[[int], str], to: str, rule: str) -> Bools:
             def describe(k: int) -> tuple[str, str]:
-                there = f"{to}{said(first[k])} in {self.at(first[k])}"
-                return self.at(k, "pair"), f"{ids[self.pair[k]]!r:.60} {has} {said(k)} here, {there}; {one}"
+                there = f"{to}{quote(first[k])} in {self.at(first[k])}"
+                return self.at(k, "pair"), f"{ids[self.pair[k]]!r:.60} {has} {quote(k)} here, {there}; {rule}"
 
             self.found.rows(bad, describe)
             return bad

@@ -131,10 +131,10 @@ def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
             for m in _COUNTED.finditer(sentence)
             for value in [float(_COUNTS.index(m.group().lower()) + 1)]
         ]
-        found = sorted([*extract_numbers(sentence), *counted], key=lambda number: number.start)
-        ends = [0, *(number.end for number in found)]
-        starts = [*(number.start for number in found[1:]), len(sentence)]
-        for number, end, start in zip(found, ends, starts, strict=False):
+        numbers = sorted([*extract_numbers(sentence), *counted], key=lambda number: number.start)
+        ends = [0, *(number.end for number in numbers)]
+        starts = [*(number.start for number in numbers[1:]), len(sentence)]
+        for number, end, start in zip(numbers, ends, starts, strict=False):
             left, right = sentence[end : number.start], sentence[number.end : start]
             if number.unit == "bps" or _NOT_MINE.match(right) or _EARLIER.search(left[-40:]):
                 continue
@@ -216,11 +216,11 @@ def _read(
 def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
     """The last fitting cue before a number; none where the words between are about something else."""
     for match in reversed(list(_CUE.finditer(left))):
-        found = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
-        if found.words > _MOST_BETWEEN or _OTHER.search(found.gap):
+        cue = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
+        if cue.words > _MOST_BETWEEN or _OTHER.search(cue.gap):
             return None
-        if _fits(found.topic, number):
-            return found
+        if _fits(cue.topic, number):
+            return cue
     if re.search(r"\s[-−–]\s*\Z", left) and _fits("cost", number):
         return _Cue("cost", left, "")
     times = _TIMES.match(right[:40])
@@ -286,7 +286,7 @@ def reconcile(
 ) -> dict[str, Part]:
     """Which quantities of a book after orders a text states, and which of them rightly; `QUANTITIES` in their order."""
     # The values that each quantity may be stated with, the exact one first, and the largest holdings.
-    equities = tuple(dict.fromkeys(one for one in (settlement.equity, settlement.equity + settlement.fees) if one > 0))
+    equities = tuple(dict.fromkeys(nav for nav in (settlement.equity, settlement.equity + settlement.fees) if nav > 0))
     sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
     top = max(sizes.values(), default=0.0)
     limits = {rule.kind: rule.limit for rule in constraints}
@@ -323,13 +323,13 @@ def reconcile(
         )
 
     for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
-        known = [reading for reading in figure.readings if accepted[reading]]
-        held = next((reading for reading in known if bears_out(reading, figure)), None)
-        if held is not None:
-            right[held].append(figure.quote)
-            numbers[held].append(figure.number.quote)
-        elif known and figure.certain and known[0] == figure.readings[0]:
-            wrong[known[0]].append(figure.quote)
+        choices = [reading for reading in figure.readings if accepted[reading]]
+        meaning = next((reading for reading in choices if bears_out(reading, figure)), None)
+        if meaning is not None:
+            right[meaning].append(figure.quote)
+            numbers[meaning].append(figure.number.quote)
+        elif choices and figure.certain and choices[0] == figure.readings[0]:
+            wrong[choices[0]].append(figure.quote)
     none_short = all(units >= 0 for units in settlement.positions.values())
     claims = [match.group() for sentence in sentences(text) for match in _NOT_SHORT.finditer(sentence)]
     (right if none_short else wrong)["shorting"] += claims
@@ -344,9 +344,9 @@ def reconcile(
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
-def oracle_score(found: Mapping[str, Part], kept: bool) -> int:
+def oracle_score(parts: Mapping[str, Part], kept: bool) -> int:
     """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to what `reconcile` finds."""
-    right, wrong = ({name for name, part in found.items() if part.verdict == one} for one in ("right", "wrong"))
+    right, wrong = ({name for name, part in parts.items() if part.verdict == verdict} for verdict in ("right", "wrong"))
     if not kept or wrong & _OF_LIMITS:
         return 1
     if wrong:

@@ -101,17 +101,17 @@ def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     pieces: dict[str, list[_Name]] = {}
     for name in _compiled_names(_strings("names", names)):
         pieces.setdefault(name.pieces[0], []).append(name)
-    return Blinding({piece: tuple(found) for piece, found in pieces.items()}, _listed(_strings("keep", keep)))
+    return Blinding({piece: tuple(names) for piece, names in pieces.items()}, _listed(_strings("keep", keep)))
 
 
 def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     """The given strings, sorted."""
     if isinstance(given, str):
         raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {given!r})")])
-    found = list(given)
-    if wrong := [one for one in found if not isinstance(one, str)]:
+    strings = list(given)
+    if wrong := [string for string in strings if not isinstance(string, str)]:
         raise InputError("anonymise", [Problem(argument, f"must hold strings only (got {wrong[0]!r})")])
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(strings)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,37 +147,37 @@ class Blinding:
 
     def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
         """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
-        found = [self._find(text) for text in texts]
-        identities = dict.fromkeys(identity for edits, _, _ in found for _, identity in edits)
+        results = [self._find(text) for text in texts]
+        identities = dict.fromkeys(identity for edits, _, _ in results for _, identity in edits)
         standing = {token for text in texts for token in _TOKEN.findall(text)} if identities else set()
         free = (token for token in map(_token, range(_MOST_TOKENS)) if token not in standing)
         tokens = dict(zip(identities, chain(free, repeat(_token(_MOST_TOKENS))), strict=False))
         blinded = []
-        for text, (edits, replaced, kept) in zip(texts, found, strict=True):
+        for text, (edits, replaced, spared) in zip(texts, results, strict=True):
             out, at = [], 0
             for (start, end), identity in edits:
                 out += [text[at:start], tokens[identity]]
                 at = end
-            blinded.append(Anonymised("".join([*out, text[at:]]), replaced, kept))
+            blinded.append(Anonymised("".join([*out, text[at:]]), replaced, spared))
         return blinded
 
     def _find(self, text: str) -> Finds:
         """The names in one text, outside of kept strings."""
-        edits, replaced, kept = found = self._find_folded(text, _Folded.of(text))
+        edits, replaced, spared = result = self._find_folded(text, _Folded.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
-            return found
+            return result
         others, counts, _ = self._find_folded(text, _Folded.of(text, invisible=" "))
         more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
         if not more:
-            return found
-        return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), kept
+            return result
+        return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
 
     def _find_folded(self, text: str, folded: _Folded) -> Finds:
         """The names in one reading of a text, the longest first served, outside of kept strings and tokens there."""
         # Long texts repeat most of their words: a shorter text contains the same pieces.
         words = folded.text if len(folded.text) < _LONG else " ".join(set(folded.text.split()))
-        found = (name for piece, names in self.names.items() if piece in words for name in names)
-        there = [name for name in found if all(piece in words for piece in name.pieces[1:])]
+        candidates = (name for piece, names in self.names.items() if piece in words for name in names)
+        there = [name for name in candidates if all(piece in words for piece in name.pieces[1:])]
         if not there:
             return [], {}, {}
         standing = [match.span() for match in _TOKEN.finditer(text)]
@@ -198,16 +198,16 @@ class Blinding:
                     continue
                 # Where kept strings stand as words in it; what else of it holds any letter or digit is the name.
                 holes: list[Span] = []
-                for kept, listed in self.keep.items():
-                    reach = match[1] + len(kept) - 1
-                    first = folded.text.find(kept, max(match[0] - len(kept) + 1, 0), reach)
+                for string, listed in self.keep.items():
+                    reach = match[1] + len(string) - 1
+                    first = folded.text.find(string, max(match[0] - len(string) + 1, 0), reach)
                     while first >= 0:
-                        stop = first + len(kept)
+                        stop = first + len(string)
                         around = folded.text[first - 1 : first], folded.text[stop : stop + 1]
-                        if not _joined(around[0], kept[0]) and not _joined(around[1], kept[-1]):
+                        if not _joined(around[0], string[0]) and not _joined(around[1], string[-1]):
                             holes.append((first, stop))
                             left[first, stop] = listed
-                        first = folded.text.find(kept, first + 1, reach)
+                        first = folded.text.find(string, first + 1, reach)
                 start, pieces = match[0], []
                 for low, high in [*sorted(holes), (match[1], match[1])]:
                     if start < low and (not holes or any(map(str.isalnum, folded.text[start:low]))):
@@ -223,21 +223,21 @@ class Blinding:
 def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
     """The names as they are looked for: each as listed and, where that can tell anything, without outer symbols."""
     listed = _listed(names)
-    made = {folded: _Name.of(name, folded, _identity(folded)) for folded, name in listed.items()}
-    identities = {name.identity for name in made.values()}
+    by_text = {folded: _Name.of(name, folded, _identity(folded)) for folded, name in listed.items()}
+    identities = {name.identity for name in by_text.values()}
     owners: dict[str, list[_Name]] = {}
-    for name in made.values():
+    for name in by_text.values():
         lead, core, tail = _parts(name.folded)
         # Whether a run of letters alone may be taken for a name
         if (lead or tail) and any(
             (not run.isdigit() and len(run) > (2 if run.isascii() else 1)) for run in _RUN.findall(core)
         ):
             owners.setdefault(core, []).append(name)
-    for core, known in owners.items():
-        shared = len({name.identity for name in known}) > 1 or _identity(core) in identities
-        identity = _identity(core) if shared else known[0].identity
-        made.setdefault(core, _Name.of(known[0].listed, core, identity))
-    return tuple(made.values())
+    for core, sharers in owners.items():
+        shared = len({name.identity for name in sharers}) > 1 or _identity(core) in identities
+        identity = _identity(core) if shared else sharers[0].identity
+        by_text.setdefault(core, _Name.of(sharers[0].listed, core, identity))
+    return tuple(by_text.values())
 
 
 def _parts(folded: str) -> tuple[list[str], str, list[str]]:
@@ -353,11 +353,11 @@ def _overlap(a: Span, b: Span) -> bool:
 
 def _apart(edits: Iterable[Edit]) -> list[Edit]:
     """The edits in their order; of two that touch one original character the first."""
-    found: list[Edit] = []
+    chosen: list[Edit] = []
     for edit in edits:
-        if not found or edit[0][0] >= found[-1][0][1]:
-            found.append(edit)
-    return found
+        if not chosen or edit[0][0] >= chosen[-1][0][1]:
+            chosen.append(edit)
+    return chosen
 
 
 @cache
@@ -368,8 +368,8 @@ def _known() -> dict[str, Any]:
 
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     """The names to take out of texts before a judge sees them."""
-    known = _known()
-    ordinary = set(known["ordinary"]["words"])
+    lists = _known()
+    ordinary = set(lists["ordinary"]["words"])
     given = list(agents)
     own: set[str] = set()
     for agent in given:
@@ -380,20 +380,20 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
             versioned = re.sub(r"[-_](?:preview|latest|instruct|exp)$", "", undated)
             own |= {full.partition("/")[0], bare, undated, versioned, *re.findall(r"[^\W\d_]{4,}", bare)}
     runs = {name.strip(): _RUN.findall(_Folded.of(name).text) for name in own if name.strip()}
-    words = {word for found in runs.values() for word in found}
-    companies = {known["belongs"][word] for word in words & known["belongs"].keys()} | (words & known["listed"].keys())
-    listed = [name for company in sorted(companies) for name in known["listed"][company]]
+    words = {word for pieces in runs.values() for word in pieces}
+    companies = {lists["belongs"][word] for word in words & lists["belongs"].keys()} | (words & lists["listed"].keys())
+    listed = [name for company in sorted(companies) for name in lists["listed"][company]]
     # A name of short bits, numbers and words of the trade alone tells nothing.
     derived = sorted(
         name
-        for name, found in runs.items()
-        if any(len(run) > 2 and not run.isdigit() and run not in ordinary for run in found)
+        for name, pieces in runs.items()
+        if any(len(run) > 2 and not run.isdigit() and run not in ordinary for run in pieces)
     )
     prints = sorted({agent.fingerprint for agent in given if agent.fingerprint and len(agent.fingerprint) > 5})
-    return tuple(dict.fromkeys([*known["models"], *known["makers"], *listed, *derived, *prints]))
+    return tuple(dict.fromkeys([*lists["models"], *lists["makers"], *listed, *derived, *prints]))
 
 
 def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
     """The names by which texts call the listed companies among these symbols: of a holding it is a market fact."""
-    held: Mapping[str, list[str]] = _known()["held"]
-    return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in held.get(symbol, ())))
+    companies: Mapping[str, list[str]] = _known()["held"]
+    return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in companies.get(symbol, ())))

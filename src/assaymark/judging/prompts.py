@@ -64,8 +64,8 @@ class PlannedCall(Generic[About, A]):
         if reply.finish == "length":
             return Read("truncated", None, "cut off at the length limit")
         if reply.finish == "failed" and self.form.failures:
-            said = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
-            return Read("failed", None, said)
+            reason = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
+            return Read("failed", None, reason)
         return self.form.parse(reply.text)
 
     def asks_again(self, reply: Reply) -> bool:
@@ -95,11 +95,11 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
     """The form of a reply by a rubric."""
 
     def check(raw: JSON) -> Graded:
-        found = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
-        refusal = f"scores must be an object (got {shown(found['scores'])})"
-        given = members(found["scores"], rubric.names, "dimensions", otherwise=refusal)
+        fields = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
+        refusal = f"scores must be an object (got {shown(fields['scores'])})"
+        given = members(fields["scores"], rubric.names, "dimensions", otherwise=refusal)
         scores = {name: p.whole(given[name], name, *rubric.scale) for name in rubric.names}
-        evidence, comment = found["evidence"], found.get("comment")
+        evidence, comment = fields["evidence"], fields.get("comment")
         if not isinstance(evidence, list):
             raise Rejected(f"evidence must be a list (got {shown(evidence)})")
         if len(evidence) > MOST_EVIDENCE:
@@ -107,7 +107,7 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
         return Graded(
             scores,
             tuple(p.text_of(item, "evidence", MOST_QUOTED) for item in evidence),
-            p.word_of(found["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
+            p.word_of(fields["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
             None if comment is None else p.text_of(comment, "comment", MOST_QUOTED),
         )
 
@@ -143,7 +143,7 @@ STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
 """Words of structured parts that are shown beside numbers and instruments."""
 
 
-def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Block]:
+def decision_blocks(decision: Decision, words: Collection[str] = ()) -> list[Block]:
     """The sections of one decision: what it does, what it states in numbers, and each judged text."""
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
@@ -162,7 +162,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
             return str(value)
         if isinstance(value, float):
             return p.number_text(value)
-        return value if isinstance(value, str) and (value in known or value in STATED_WORDS) else None
+        return value if isinstance(value, str) and (value in words or value in STATED_WORDS) else None
 
     def add(path: str, value: JSON) -> None:
         if isinstance(value, Mapping):
@@ -173,9 +173,9 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
                 for at, item in enumerate(value):
                     add(f"{path}.{at}", item)
                 return
-            entries = [{key: cell for key in one if (cell := cell_of(one[key])) is not None} for one in value]
-            if columns := list(dict.fromkeys(key for found in entries for key in found)):
-                body = [row([found.get(key, "") for key in columns]) for found in entries]
+            entries = [{key: cell for key in entry if (cell := cell_of(entry[key])) is not None} for entry in value]
+            if columns := list(dict.fromkeys(key for entry in entries for key in entry)):
+                body = [row([entry.get(key, "") for key in columns]) for entry in entries]
                 tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
         elif (cell := cell_of(value)) is not None:
             values.append(row(("value", path, cell)))
@@ -231,10 +231,10 @@ Hidden = tuple[Blinding, frozenset[str], tuple[str, ...]]
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
     """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
-    kept = (*kept_names(context), *keep_names)
+    spared = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
-    return compiled(names, kept), frozenset(kept), tuple(telling)
+    return compiled(names, spared), frozenset(spared), tuple(telling)
 
 
 def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
@@ -243,7 +243,7 @@ def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
     for identifier in out[2]:
         texts = [text.replace(identifier, "[id]") for text in texts]
     blinded = out[0].apply_all(texts)
-    return [(label, one.text) for (label, _), one in zip(blocks, blinded, strict=True)]
+    return [(label, name.text) for (label, _), name in zip(blocks, blinded, strict=True)]
 
 
 def kept_names(context: Context) -> tuple[str, ...]:
@@ -278,7 +278,7 @@ def plan_calls(
     shown: Mapping[str, Message] | None = None,
 ) -> list[PlannedGrade]:  # fmt: skip
     """Every judge call of a study, by decision, then judge, then trial."""
-    chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
+    chosen = [decision for decision in eligible(decisions, study.records) if only is None or decision.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
     system, template, form = (
         Message("system", (Text.of(system_text(rubric)),)),
@@ -286,8 +286,8 @@ def plan_calls(
         rubric_form(rubric),
     )
     return [
-        PlannedCall.of(judge, trial, (system, users[one.record_id]), template, one.record_id, form)
-        for one in chosen
+        PlannedCall.of(judge, trial, (system, users[decision.record_id]), template, decision.record_id, form)
+        for decision in chosen
         for judge in (study.model_judges if judges is None else judges)
         for trial in range(1, judge.trials + 1)
     ]
@@ -303,7 +303,9 @@ def user_messages(
     for decision in eligible(decisions, study.records):
         waiting.setdefault(decision.context_id, []).append(decision)
     if only is not None:
-        waiting = {name: ones for name, ones in waiting.items() if any(one.record_id in only for one in ones)}
+        waiting = {
+            name: group for name, group in waiting.items() if any(decision.record_id in only for decision in group)
+        }
     messages: dict[str, Message] = {}
     for context_id, context in contexts if waiting else ():
         members = waiting.pop(context_id, [])
@@ -322,14 +324,14 @@ def user_messages(
             fenced = "\n\n".join(p.fence(label, content) for label, content in _blinded(out, blocks))
             shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
         messages |= {
-            one.record_id: Message("user", (shown[0], said)) for one, said in zip(wanted, shown[1:], strict=True)
+            one.record_id: Message("user", (shown[0], text)) for one, text in zip(wanted, shown[1:], strict=True)
         }
         if only is not None and not waiting:
             break
     if waiting:
         lost = sorted((d.record_id, d.context_id) for members in waiting.values() for d in members)
         raise InputError(
-            "contexts", [Problem(f"record {name}", f"its context {one[:12]} is not among them") for name, one in lost]
+            "contexts", [Problem(f"record {name}", f"its context {key[:12]} is not among them") for name, key in lost]
         )
     return messages
 
@@ -339,8 +341,8 @@ def people_blocks(
 ) -> tuple[list[Block], dict[str, list[Block]]]:
     """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
     out = hidden(decisions, context, names, keep_names)
-    return [one for one in _blinded(out, p.material_blocks(context)) if one[1]], {
-        decision.record_id: [one for one in _blinded(out, decision_blocks(decision, out[1])) if one[1]]
+    return [block for block in _blinded(out, p.material_blocks(context)) if block[1]], {
+        decision.record_id: [block for block in _blinded(out, decision_blocks(decision, out[1])) if block[1]]
         for decision in decisions
     }
 
@@ -364,9 +366,9 @@ class Shown:
         return value if isinstance(value, float) and self.values.get("confidence_by") != "arena" else None
 
 
-def read_decision(found: Sequence[Section]) -> Shown:
+def read_decision(sections: Sequence[Section]) -> Shown:
     """The decision of a prompt, read back: all that a built-in judge knows of it."""
-    content = {section.label: section.content for section in reversed(found)}
+    content = {section.label: section.content for section in reversed(sections)}
     head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
     actions = []
     for line in lines:
@@ -384,7 +386,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
             columns = cells(next(stated))
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
-    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in p.JUDGED_KINDS)
+    texts = (Rationale(text=one.content, kind=one.label) for one in sections if one.label in p.JUDGED_KINDS)
     return Shown(tuple(actions), values, tables, tuple(texts))
 
 
@@ -445,8 +447,8 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     if portfolio is None or not (of_units and (actions or ruled)):
         return None
     prices, fee = prices_of(context), fee_of(context.constraints)
-    known = {item.id for item in context.instruments}
-    if any(action.kind in SIDES and action.instrument in known - prices.keys() for action in actions):
+    ids = {item.id for item in context.instruments}
+    if any(action.kind in SIDES and action.instrument in ids - prices.keys() for action in actions):
         return None
 
     def settled(orders: Sequence[Action]) -> Settlement | None:

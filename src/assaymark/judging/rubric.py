@@ -94,7 +94,7 @@ class Rubric(_Strict):
         if not isinstance(named, (list, tuple)) or not 0 < high - low <= _MOST_POINTS:
             return given
         every = tuple(range(low, high + 1))
-        return {**given, "dimension": [{"at": every, **one} if isinstance(one, Mapping) else one for one in named]}
+        return {**given, "dimension": [{"at": every, **row} if isinstance(row, Mapping) else row for row in named]}
 
     @field_validator("scale")
     @classmethod
@@ -129,8 +129,8 @@ class Rubric(_Strict):
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of the dimensions in the aggregate; None where they count alike."""
-        found = {dimension.name: dimension.weight for dimension in self.dimensions if dimension.weight is not None}
-        return found or None
+        shares = {dimension.name: dimension.weight for dimension in self.dimensions if dimension.weight is not None}
+        return shares or None
 
     @property
     def points(self) -> dict[str, JSON]:

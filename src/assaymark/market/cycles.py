@@ -59,7 +59,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     row = int(np.searchsorted(market.days, day))
     if row == market.days.size or market.days[row] != day:
         raise InputError("minutes", [f"the market has no day {day}"])
-    column = next((at for at, one in enumerate(market.listings) if one.id == instrument), None)
+    column = next((at for at, listing in enumerate(market.listings) if listing.id == instrument), None)
     if column is None:
         raise InputError("minutes", [f"the market has no instrument {instrument!r}"])
     first, top, bottom, last, volume = (
@@ -119,30 +119,30 @@ class FileMinutes:
             raise UnknownNameError("regime", regime, tuple(self.windows))
         first, last = (np.datetime64(day, "D") for day in self.windows[regime])
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()])).astype("datetime64[D]")
-        found: np.ndarray = days[(days >= first) & (days <= last)]
-        if not found.size:
+        span: np.ndarray = days[(days >= first) & (days <= last)]
+        if not span.size:
             raise InputError("substrate.windows", [Problem(regime, f"holds no bar ({first} to {last})")])
-        return found
+        return span
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
         """The unbroken minutes at the end of a day; None where there are none."""
-        one = self.bars[instrument]
+        bars = self.bars[instrument]
         start = int(day.astype("datetime64[D]").astype(np.int64)) * _DAY
-        low, high = np.searchsorted(one.times, [start, start + _DAY])
+        low, high = np.searchsorted(bars.times, [start, start + _DAY])
         if high - low < 2:
             return None
-        breaks = np.flatnonzero(np.diff(one.times[low:high]) != _MINUTE)
-        return one.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
+        breaks = np.flatnonzero(np.diff(bars.times[low:high]) != _MINUTE)
+        return bars.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs, and the column of each instrument."""
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()]))
         low, high = (np.full((days.size, len(self.bars)), np.nan) for _ in range(2))
-        for column, one in enumerate(self.bars.values()):
-            of, starts = np.unique(one.times // _DAY, return_index=True)
+        for column, bars in enumerate(self.bars.values()):
+            of, starts = np.unique(bars.times // _DAY, return_index=True)
             row = np.searchsorted(days, of)
-            low[row, column] = np.minimum.reduceat(one.low, starts)
-            high[row, column] = np.maximum.reduceat(one.high, starts)
+            low[row, column] = np.minimum.reduceat(bars.low, starts)
+            high[row, column] = np.maximum.reduceat(bars.high, starts)
         columns = {name: column for column, name in enumerate(self.bars)}
         return DailyRanges(days.astype("datetime64[D]"), low, high), columns
 
@@ -175,19 +175,19 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     kinds = table["class"].cast(pa.string()).to_pylist() if "class" in table.column_names else None
     bars: dict[str, Bars] = {}
     classes: dict[str, str] = {}
-    found: list[Problem] = []
+    faults: list[Problem] = []
     for name in dict.fromkeys(names.tolist()):
         rows = np.flatnonzero(names == name)
         rows = rows[np.argsort(times[rows], kind="stable")]
         if (np.diff(times[rows]) <= 0).any():
-            found.append(Problem(str(name), "has two bars at one time"))
-        bars[str(name)] = Bars(str(name), times[rows], *(columns[one][rows] for one in (*_PRICES, "volume")))
+            faults.append(Problem(str(name), "has two bars at one time"))
+        bars[str(name)] = Bars(str(name), times[rows], *(columns[field][rows] for field in (*_PRICES, "volume")))
         classes[str(name)] = "equity" if kinds is None else str(kinds[rows[0]])
-    known = tuple(CLASS_NAMES.values())
-    found += [Problem(name, f"class must be one of {', '.join(known)} (got {kind!r})")
-              for name, kind in classes.items() if kind not in known]  # fmt: skip
-    if found:
-        raise InputError(path.name, found)
+    labels = tuple(CLASS_NAMES.values())
+    faults += [Problem(name, f"class must be one of {', '.join(labels)} (got {kind!r})")
+              for name, kind in classes.items() if kind not in labels]  # fmt: skip
+    if faults:
+        raise InputError(path.name, faults)
     return FileMinutes(bars, classes, dict(windows))
 
 
@@ -198,23 +198,23 @@ def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[tuple[Bars, ...], Mapping[str, str]]:
     """Bars rebased, with times as offsets and under neutral names in a drawn order, and whose each name is."""
-    problems = [Problem(one.instrument, "has bars missing inside the period")
-                for one in bars if not np.isfinite(one.close).all()]  # fmt: skip
-    problems += [Problem(one.instrument, "has other times than the first series")
-                 for one in bars if not np.array_equal(one.times, bars[0].times)]  # fmt: skip
+    problems = [Problem(path.instrument, "has bars missing inside the period")
+                for path in bars if not np.isfinite(path.close).all()]  # fmt: skip
+    problems += [Problem(path.instrument, "has other times than the first series")
+                 for path in bars if not np.array_equal(path.times, bars[0].times)]  # fmt: skip
     if not bars or problems:
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # names that say nothing
     names = ["Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(len(bars))]
     drawn = [bars[int(place)] for place in rng.permutation(len(bars))]
-    found = []
-    for name, one in zip(names, drawn, strict=True):
+    rebased = []
+    for name, path in zip(names, drawn, strict=True):
         # Without level, date and name. Rounded, so that the level cannot be read off the last digits.
-        scale, mean = base / one.close[0], float(one.volume.mean())
-        opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
-        volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
-        found.append(Bars(name, one.times - one.times[-1], opened, high, low, close, volume))
-    return tuple(found), {name: one.instrument for name, one in zip(names, drawn, strict=True)}
+        scale, mean = base / path.close[0], float(path.volume.mean())
+        opened, high, low, close = (np.round(p * scale, 4) for p in (path.open, path.high, path.low, path.close))
+        volume = np.round(path.volume / mean if mean > 0 else path.volume, 3)
+        rebased.append(Bars(name, path.times - path.times[-1], opened, high, low, close, volume))
+    return tuple(rebased), {name: bars.instrument for name, bars in zip(names, drawn, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +298,10 @@ def probe_result(
     """The result of a probe from its hits."""
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
-    found = sum(map(bool, hits))
-    p = 1.0 if not found else float(scipy.special.bdtrc(found - 1, len(hits), chance))
+    count = sum(map(bool, hits))
+    p = 1.0 if not count else float(scipy.special.bdtrc(count - 1, len(hits), chance))
     of_control = sum(map(bool, control_hits))
-    return ProbeResult(probe, len(hits), found, len(control_hits), of_control, chance, p, alpha, control)
+    return ProbeResult(probe, len(hits), count, len(control_hits), of_control, chance, p, alpha, control)
 
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
@@ -310,9 +310,9 @@ def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
     inside = np.zeros(ranges.days.size)
     slack = np.zeros(ranges.days.size)
-    for one in bars:
-        low, high = ranges.low[:, columns[one.instrument]], ranges.high[:, columns[one.instrument]]
-        fits = (low <= one.low.min() + 1e-9) & (high >= one.high.max() - 1e-9)
+    for series in bars:
+        low, high = ranges.low[:, columns[series.instrument]], ranges.high[:, columns[series.instrument]]
+        fits = (low <= series.low.min() + 1e-9) & (high >= series.high.max() - 1e-9)
         inside += fits
         with np.errstate(invalid="ignore"):
             slack += np.where(fits, np.log(high / low), 0.0)
@@ -363,15 +363,15 @@ class SyntheticMinutes:
     @property
     def classes(self) -> dict[str, str]:
         """Class names by instrument: the first of each sub-sector, and of the platforms the one that lists last."""
-        found = {}
+        kinds = {}
         for asset_class, sub in _TRADED:
             members = [
                 listing for listing in self.market.listings if (listing.asset_class, listing.sub) == (asset_class, sub)
             ]
             trading = [member for member in members if member.delisted is None]
-            chosen = max(trading, key=lambda one: one.listed) if sub == "platforms" else trading[0]
-            found[chosen.id] = CLASS_NAMES[chosen.asset_class]
-        return found
+            chosen = max(trading, key=lambda listing: listing.listed) if sub == "platforms" else trading[0]
+            kinds[chosen.id] = CLASS_NAMES[chosen.asset_class]
+        return kinds
 
     def days_of(self, regime: str) -> np.ndarray:
         """The weekdays of one of `REGIMES`."""
@@ -393,15 +393,15 @@ class SyntheticMinutes:
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
         """The last `SESSION` minutes of a day; None without a daily bar."""
         try:
-            found = minute_bars(self.market, instrument, day)
+            minutes = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        return found.part(slice(-SESSION, None))  # the minutes that all classes share
+        return minutes.part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""
         market, offered = self.market, self.classes
-        columns = {one.id: column for column, one in enumerate(market.listings) if one.id in offered}
+        columns = {listing.id: column for column, listing in enumerate(market.listings) if listing.id in offered}
         return DailyRanges(market.days, market.low, market.high), columns
 
 
@@ -448,21 +448,21 @@ def cycles_of(
             # A complete hour on a drawn day; another day is drawn where bars are missing inside.
             for _ in range(_TRIES):
                 day = days[int(rng.integers(days.size))]
-                found = {name: source.day(name, day) for name in source.classes}
-                there = {name: one for name, one in found.items() if one is not None and one.times.size >= bars}
+                drawn = {name: source.day(name, day) for name in source.classes}
+                there = {name: feed for name, feed in drawn.items() if feed is not None and feed.times.size >= bars}
                 if len(there) < 2:
                     continue
-                end = int(rng.integers(bars, min(one.times.size for one in there.values()) + 1))
-                cut = [one.part(slice(end - bars, end)) for one in there.values()]
+                end = int(rng.integers(bars, min(bars.times.size for bars in there.values()) + 1))
+                cut = [feed.part(slice(end - bars, end)) for feed in there.values()]
                 first = cut[0].times
-                if all(np.array_equal(one.times, first) and np.isfinite(one.close).all() for one in cut):
+                if all(np.array_equal(bars.times, first) and np.isfinite(bars.close).all() for bars in cut):
                     break
             else:
                 what = f"no complete stretch of {bars} minutes of two instruments was found"
                 raise NotMeasurableError(f"regime {regime}: {what}")
             shown, names = sanitise(cut, rng)
             classes = {neutral: source.classes[real] for neutral, real in names.items()}
-            absent = tuple(sorted(name for name in found if name not in there))
+            absent = tuple(sorted(name for name in drawn if name not in there))
             yield Cycle(regime, number, context_of(shown, classes, rng, prompt), tuple(cut), names, absent)
 
 
@@ -492,9 +492,9 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
         Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
     )
     facts: list[Fact] = []
-    for one in shown:  # what an agent may cite without a calculator
-        close, whole, n = one.close, float(one.volume.mean()), one.close.size
-        low, high = float(one.low.min()), float(one.high.max())
+    for bars in shown:  # what an agent may cite without a calculator
+        close, whole, n = bars.close, float(bars.volume.mean()), bars.close.size
+        low, high = float(bars.low.min()), float(bars.high.max())
         values = {
             "price": ("price", round(float(close[-1]), 4)),
             "return_5m": ("ratio", float(close[-1] / close[-6] - 1)),
@@ -502,20 +502,20 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
             f"return_{n}m": ("ratio", float(close[-1] / close[0] - 1)),
             f"volatility_{n}m": ("ratio", float((np.diff(close) / close[:-1]).std(ddof=1) * np.sqrt(n))),
             f"range_{n}m": ("ratio", (float(close[-1]) - low) / (high - low) if high > low else 0.5),
-            "volume_15m": ("multiple", float(one.volume[-15:].mean()) / whole if whole > 0 else 1.0),
+            "volume_15m": ("multiple", float(bars.volume[-15:].mean()) / whole if whole > 0 else 1.0),
         }
         facts += [
-            Fact(f"{one.instrument}.{field}", one.instrument, field, round(value, 6) + 0.0, unit, NEUTRAL_NOW,
+            Fact(f"{bars.instrument}.{field}", bars.instrument, field, round(value, 6) + 0.0, unit, NEUTRAL_NOW,
                  NEUTRAL_NOW, source="bars")
             for field, (unit, value) in values.items()
         ]  # fmt: skip
     prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown}
     # A book that keeps its limits: two or three positions within the weight cap, and cash.
     names = sorted(prices)
-    held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
-    shares = rng.uniform(0.4, 0.95, held.size) * min(weight, 0.9 / held.size)
+    picks = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
+    shares = rng.uniform(0.4, 0.95, picks.size) * min(weight, 0.9 / picks.size)
     positions = {
-        str(name): round(float(_BOOK * share / prices[str(name)]), 4) for name, share in zip(held, shares, strict=True)
+        str(name): round(float(_BOOK * share / prices[str(name)]), 4) for name, share in zip(picks, shares, strict=True)
     }
     cash_left = round(_BOOK - sum(units * prices[name] for name, units in positions.items()), 2)
     worth = cash_left + sum(units * prices[name] for name, units in positions.items())

@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
+from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest, stamped, table_of
 from assaymark.records import canonical_json, repeated, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
@@ -43,14 +43,14 @@ def history_from_file(
     at = {name: column for column, name in enumerate(ids)}
     column = np.array([at[name] for name in names.tolist()], dtype=np.int64)
     tables = {name: np.full((days.size, len(ids)), np.nan) for name in FIELDS if name in bars.columns}
-    known = known_at_close(days, len(ids))
-    known[row, column] = known_at
+    times = known_at_close(days, len(ids))
+    times[row, column] = known_at
     for name, table in tables.items():
         table[row, column] = bars.columns[name]
-    problems = [Problem(one.where, one.what) for one in price_findings(days, ids, tables["close"], limits)]
+    problems = [Problem(finding.where, finding.what) for finding in price_findings(days, ids, tables["close"], limits)]
     problems += [Problem(name, "has no price at all") for name in bars.empty]
     counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
-    refused = [Problem(f"{one}, {day}", "the bar is there more than once") for (one, day), n in counts.items() if n > 1]
+    refused = [Problem(f"{key}, {day}", "the bar is there more than once") for (key, day), n in counts.items() if n > 1]
     if (early := int((known_at < closing_times(event)).sum())) > 0:
         refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
     if refused or (strict and problems):
@@ -63,7 +63,7 @@ def history_from_file(
         first = days[there[0] if there.size else 0].astype(object)
         described.append(given.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
     snapshot = bars.snapshot or path.stem
-    return History(tuple(described), days, tables, known, source=f"file {path.name}", snapshot=snapshot), problems
+    return History(tuple(described), days, tables, times, source=f"file {path.name}", snapshot=snapshot), problems
 
 
 def read_price_table(path: Path) -> Any:
@@ -112,8 +112,8 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
             try:
                 days = table[column].cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[D]")
             except pa.ArrowException:
-                said = "holds something that is not a day such as 2024-03-01"
-                raise InputError(path.name, [Problem(column, said)]) from None
+                what = "holds something that is not a day such as 2024-03-01"
+                raise InputError(path.name, [Problem(column, what)]) from None
             if np.isnat(days).any():
                 raise InputError(path.name, [Problem(column, f"{int(np.isnat(days).sum())} rows have no day")])
             return column, days
@@ -122,23 +122,23 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
 
 def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     """Columns as floats, NaN where empty; every column that holds something else is named."""
-    found, problems = [], []
+    arrays, problems = [], []
     for name in columns:
         try:
             values = table[name].cast(pa.float64()).to_numpy()
-            found.append(np.where(np.isinf(values), np.nan, values))
+            arrays.append(np.where(np.isinf(values), np.nan, values))
             if np.isinf(values).any():
                 problems.append(Problem(name, "holds an infinite number"))
         except (pa.ArrowException, ValueError):
             problems.append(Problem(name, "holds something that is not a number"))
     if problems:
         raise InputError(path.name, problems)
-    return found
+    return arrays
 
 
 def instants(path: Path, values: Sequence[object]) -> np.ndarray:
     """Times with a zone as seconds since 1970 in UTC, rounded up: a bar must not be known early."""
-    found, wrong = np.zeros(len(values), dtype=np.int64), []
+    seconds, wrong = np.zeros(len(values), dtype=np.int64), []
     for row, value in enumerate(values):
         try:
             moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
@@ -147,10 +147,10 @@ def instants(path: Path, values: Sequence[object]) -> np.ndarray:
         if moment is None or moment.tzinfo is None:
             wrong.append(Problem(f"row {row + 1}, known_at", f"must be a time with a zone (got {value!r})"))
         else:
-            found[row] = -int(-moment.timestamp() // 1)
+            seconds[row] = -int(-moment.timestamp() // 1)
     if wrong:
         raise InputError(path.name, wrong)
-    return found
+    return seconds
 
 
 PREFIXES: Final[Mapping[str, AssetClass]] = {
@@ -194,11 +194,11 @@ def snapshot_from_file(
     ids, days = bars.columns["instrument"], bars.columns["event_date"]
     if unknown := sorted(set(symbols) - set(ids.tolist())):
         raise InputError(path.name, [Problem(name, "the file has no such instrument") for name in unknown])
-    kept = np.isin(ids, list(symbols)) if symbols else np.ones(ids.size, dtype=bool)
-    kept &= (days >= np.datetime64(start or date.min)) & (days <= np.datetime64(end or date.max))
-    if not kept.any():
+    chosen = np.isin(ids, list(symbols)) if symbols else np.ones(ids.size, dtype=bool)
+    chosen &= (days >= np.datetime64(start or date.min)) & (days <= np.datetime64(end or date.max))
+    if not chosen.any():
         raise InputError(path.name, [f"has no bar from {start or 'the first day'} to {end or 'the last'}"])
-    columns = {name: one[kept] for name, one in bars.columns.items()}
+    columns = {name: column[chosen] for name, column in bars.columns.items()}
     classes = {**dict.fromkeys(columns["instrument"].tolist(), asset_class), **bars.classes}
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
@@ -211,24 +211,21 @@ def snapshot_from_file(
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin("files", now, query, licence, bars.notes)
-    place = SCHEMAS["bars"].get_field_index("snapshot")
-    column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
-    tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)
-    snapshot = Snapshot(name, origin, tables)
+    snapshot = Snapshot(name, origin, {**tables, "bars": stamped(tables["bars"], snapshot=name)})
     # refused where prices cannot be prices, or days are cut off
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [listing.asset_class for listing in history.listings]
-    found = price_findings(history.days, listed, history.bars["close"], limits, groups)
-    wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
+    findings = price_findings(history.days, listed, history.bars["close"], limits, groups)
+    wrong = [Problem(finding.where, finding.what) for finding in findings if finding.kind == "sign"]
     names, event = bars.columns["instrument"], bars.columns["event_date"]
-    for kind in (one for one in ("open", "high", "low") if one in bars.columns):  # orders fill at opens
+    for kind in (field for field in ("open", "high", "low") if field in bars.columns):  # orders fill at opens
         prices = bars.columns[kind]
         wrong += [Problem(f"{names[at]}, {event[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
                   for at in np.flatnonzero(prices <= 0).tolist()]  # fmt: skip
     # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
-    wrong += [Problem(one.where, one.what) for one in found
-              if one.kind == "half day" and (not bars.portbench or one.where == last)]  # fmt: skip
+    wrong += [Problem(finding.where, finding.what) for finding in findings
+              if finding.kind == "half day" and (not bars.portbench or finding.where == last)]  # fmt: skip
     if wrong:
         raise InputError(path.name, wrong)
     return snapshot
@@ -244,24 +241,24 @@ def _read(path: Path, *, sampled: bool = True) -> _Bars:
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
-    ids = [None if one is None else str(one).strip() for one in table[names["instrument"]].to_pylist()]
-    if nameless := [row + 1 for row, one in enumerate(ids) if not one]:
+    ids = [None if cell is None else str(cell).strip() for cell in table[names["instrument"]].to_pylist()]
+    if nameless := [row + 1 for row, name in enumerate(ids) if not name]:
         raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
     of = np.array(ids, dtype=object)
-    known = closing_times(days)
+    times = closing_times(days)
     if "known_at" in names:
-        known = instants(path, table[names["known_at"]].to_pylist())
+        times = instants(path, table[names["known_at"]].to_pylist())
     snapshots = table[names["snapshot"]].to_pylist() if "snapshot" in names else [""]
     if len(set(snapshots)) > 1:
         raise InputError(path.name, mixed_snapshots(snapshots, of, days, values["close"], "one file"))
     currencies: list[str] = []
     if "currency" in names:
-        currencies = sorted({str(one).strip() for one in table[names["currency"]].to_pylist() if one is not None})
+        currencies = sorted({str(cell).strip() for cell in table[names["currency"]].to_pylist() if cell is not None})
     if len(currencies) > 1:
         what = "a snapshot holds one, and there are no exchange rates here"
         what += f" (got {', '.join(currencies)}); make one a currency"
         raise InputError(path.name, [Problem("currency", what)])
-    columns = {"instrument": of, "event_date": days, "known_at": known, **values}
+    columns = {"instrument": of, "event_date": days, "known_at": times, **values}
     return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
@@ -279,7 +276,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     fields = {name: columns for name, columns in fields.items() if "close" in columns}
     split: dict[str, tuple[str, AssetClass | None]] = {}
     for name in fields:
-        prefix = next((one for one in PREFIXES if name.lower().startswith(f"{one}_")), None)
+        prefix = next((prefix for prefix in PREFIXES if name.lower().startswith(f"{prefix}_")), None)
         split[name] = (name, None) if prefix is None else (name[len(prefix) + 1 :], PREFIXES[prefix])
     tickers = Counter(ticker for ticker, _ in split.values())
     # Two classes may list one ticker; then the class stays in the name.
@@ -291,8 +288,8 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     if not series:
         raise InputError(path.name, ["has no instrument beside its days"])
     used = [column for _, _, given in series for column in given.values()]
-    kept = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
-    values = {name: one[kept] for name, one in zip(used, numbers(path, table, used), strict=True)}
+    chosen = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
+    values = {name: column[chosen] for name, column in zip(used, numbers(path, table, used), strict=True)}
     notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
     if returns:
         are = "hold log returns, which are not simple ones" if portbench else "are not said to be simple returns"
@@ -301,19 +298,19 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     if rest := len(others) - len(returns) - len(used):
         what = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
         notes += (f"{rest} columns {what} are left out",)
-    if weekend := int((~kept).sum()):
+    if weekend := int((~chosen).sum()):
         notes += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)
-    days, missing = days[kept], np.full(int(kept.sum()), np.nan)
+    days, missing = days[chosen], np.full(int(chosen.sum()), np.nan)
     parts, empty = [], []
     for name, asset_class, given in series:
         there = np.isfinite(values[given["close"]])  # a day without a close has no bar
         if not there.any():
             empty.append(name)
             continue
-        known = closing_times(days) if asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
-        columns = {"instrument": np.full(days.size, name, dtype=object), "event_date": days, "known_at": known}
+        times = closing_times(days) if asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
+        columns = {"instrument": np.full(days.size, name, dtype=object), "event_date": days, "known_at": times}
         columns |= {field: values[given[field]] if field in given else missing for field in FIELDS}
-        parts.append({field: one[there] for field, one in columns.items()})
+        parts.append({field: column[there] for field, column in columns.items()})
     if empty:
         notes += (f"{len(empty)} instruments without any close are left out: {', '.join(empty[:5])}",)
     if not parts:
@@ -323,7 +320,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     return _Bars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: str) -> dict[str, Any]:
+def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
@@ -337,43 +334,38 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
         wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in acted.tolist() if not splits[row] > 0]
         wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in acted.tolist() if paid[row] < 0]
         if wrong:
-            raise InputError(name, wrong)
+            raise InputError(source, wrong)
         # Of several versions of a bar the one known first says from when the action is known.
         acted = acted[np.argsort(given["known_at"][acted], kind="stable")]
         firsts = {(given["instrument"][row], given["event_date"][row]): row for row in acted[::-1].tolist()}
-        kept = np.array(sorted(firsts.values()), dtype=np.int64)
-        whole = (given["instrument"], given["event_date"], given["known_at"], splits, paid)
-        arrays = [pa.array(one[kept], of.type) for one, of in zip(whole, SCHEMAS["actions"], strict=True)]
-        actions["actions"] = pa.Table.from_arrays(arrays, schema=SCHEMAS["actions"])
+        places = np.array(sorted(firsts.values()), dtype=np.int64)
+        whole = {"instrument": given["instrument"], "ex_date": given["event_date"], "known_at": given["known_at"],
+                 "split": splits, "dividend": paid}  # fmt: skip
+        actions["actions"] = table_of("actions", {field: column[places] for field, column in whole.items()})
         if "adj_factor" not in given:
             # factors that count back from each instrument's last bar, as data vendors make them
             factors = given["adj_factor"] = np.ones(size)
             later: dict[Any, tuple[int, float]] = {}
             for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
-                one = given["instrument"][row]
-                if one in later:
-                    next_row, factor = later[one]
+                symbol = given["instrument"][row]
+                if symbol in later:
+                    next_row, factor = later[symbol]
                     if given["event_date"][row] != given["event_date"][next_row]:
                         before = given["close"][row] / splits[next_row]
                         factor *= (1.0 - paid[next_row] / before) / splits[next_row]
                     factors[row] = factor
-                later[one] = (row, factors[row])
-    given |= {"source": np.full(size, f"file {name}", dtype=object)}
-    columns = [
-        pa.array(given[one.name], one.type, from_pandas=True) if one.name in given else pa.nulls(size, one.type)
-        for one in SCHEMAS["bars"]
-    ]
+                later[symbol] = (row, factors[row])
     instruments, days = bars.columns["instrument"], bars.columns["event_date"]
     # From the last row to the first, so that the row of the first day is the one that stays.
     order = np.argsort(days, kind="stable")[::-1]
     first = dict(zip(instruments[order].tolist(), days[order].astype(object).tolist(), strict=True))
     described = [
-        listings.get(one) or Listing(one, bars.classes[one], "", one, first[one])
-        for one in dict.fromkeys(instruments.tolist())
+        listings.get(name) or Listing(name, bars.classes[name], "", name, first[name])
+        for name in dict.fromkeys(instruments.tolist())
     ]
-    rows = [one.as_row(currency or None) for one in described]
+    rows = [listing.as_row(currency or None) for listing in described]
     return {
-        "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
+        "bars": table_of("bars", {**given, "source": f"file {source}"}),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **actions,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import Any, Final
@@ -76,7 +76,7 @@ class Restated:
 
     def problems(self, first_known: np.ndarray, fields: Sequence[str]) -> list[Problem]:
         """What keeps these versions from following the first ones, known at ``first_known`` (n_days, n_instruments)."""
-        sizes = {one.size for one in (self.rows, self.columns, self.known_at, *self.values.values())}
+        sizes = {array.size for array in (self.rows, self.columns, self.known_at, *self.values.values())}
         if len(sizes) != 1:
             return [Problem("restated", f"its arrays must be of one length (got {sorted(sizes)})")]
         if other := sorted(set(self.values) - set(fields)):
@@ -114,35 +114,35 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     """The bars of a snapshot's long table, its columns in the order of ``ids``: prices adjusted, on weekdays."""
     factor = _floats(table, "adj_factor")
     days = table["event_date"].to_numpy().astype("datetime64[D]")
-    found = [
+    problems = [
         Problem(name, f"is missing in {count} rows")
         for name in ("instrument", "event_date", "known_at")
         if (count := table[name].null_count)
     ]
     if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
-        found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
+        problems.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
     if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
-        found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
+        problems.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
     infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
-    found += [Problem(name, "holds an infinite number") for name in infinite]
+    problems += [Problem(name, "holds an infinite number") for name in infinite]
     if len(table["snapshot"].unique()) > 1:
         names = np.array(table["instrument"].to_pylist(), dtype=object)
-        found += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
-    if found:
-        raise InputError("bars", found)
-    kept = np.is_busday(days) if days.size else np.empty(0, bool)
+        problems += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
+    if problems:
+        raise InputError("bars", problems)
+    chosen = np.is_busday(days) if days.size else np.empty(0, bool)
     stated = np.where(np.isnan(factor), 1.0, factor)
     values = {name: _floats(table, name) * stated for name in _PRICES}
     values["volume"] = _floats(table, "volume")
     if (stated != 1.0).any():
         values[FACTOR] = stated
-    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
+    values = {name: bar[chosen] for name, bar in values.items() if name == "close" or np.isfinite(bar).any()}
     place = {name: at for at, name in enumerate(ids)}
     coded = table["instrument"].combine_chunks().dictionary_encode()
     of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
-    columns = (of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64))[kept]
-    days, micros = days[kept], table["known_at"].cast(pa.int64()).to_numpy()[kept]
-    unstated = np.isin(np.arange(len(ids)), np.unique(columns[np.isnan(factor)[kept]]))
+    columns = (of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64))[chosen]
+    days, micros = days[chosen], table["known_at"].cast(pa.int64()).to_numpy()[chosen]
+    unstated = np.isin(np.arange(len(ids)), np.unique(columns[np.isnan(factor)[chosen]]))
     order = np.lexsort((micros, columns, days))
     day, column, micros = days[order], columns[order], micros[order]
     same = (np.diff(day).astype(int) == 0) & (np.diff(column) == 0)
@@ -152,20 +152,20 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     grid = weekdays(day[0].astype(object), day[-1].astype(object)) if day.size else np.empty(0, "datetime64[D]")
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
-    values = {name: one[order] for name, one in values.items()}
+    values = {name: bar[order] for name, bar in values.items()}
     # First versions in tables. That a place has no bar is never known: a late bar may still come. So no day shows
     # before it has one.
     shape = (grid.size, len(ids))
-    known = np.full(shape, np.iinfo(np.int64).max)
-    known[row[first], column[first]] = known_at[first]
+    times = np.full(shape, np.iinfo(np.int64).max)
+    times[row[first], column[first]] = known_at[first]
     bars = {name: np.full(shape, np.nan) for name in values}
-    for name, one in values.items():
-        bars[name][row[first], column[first]] = one[first]
+    for name, bar in values.items():
+        bars[name][row[first], column[first]] = bar[first]
     # The others in a table of their own, in the order of their times.
     later = np.flatnonzero(~first)
     later = later[np.argsort(known_at[later], kind="stable")]
-    restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
-    return WideBars(grid, bars, known, unstated, restated if later.size else Restated.none())
+    restated = Restated(row[later], column[later], known_at[later], {name: bar[later] for name, bar in values.items()})
+    return WideBars(grid, bars, times, unstated, restated if later.size else Restated.none())
 
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
@@ -214,25 +214,25 @@ class AsOf(Result):
         # Days that have closed by t: later rows can hold nothing that was known.
         self._end = int(np.searchsorted(history.closes_at, self._at, side="right"))
         # First days of which nothing is known yet are there only because their bars came later.
-        known = history.row_known[: self._end] <= self._at
-        self._begin = int(known.argmax()) if known.any() else self._end
+        visible = history.row_known[: self._end] <= self._at
+        self._begin = int(visible.argmax()) if visible.any() else self._end
         # Even the name of an instrument is not known before it lists.
         self._columns = np.flatnonzero(history.listed_on <= self.today)
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"As of {self.t.astimezone(UTC):%Y-%m-%d %H:%M} UTC, knowing nothing later")
-        held = set(self.held())
-        listed = [instrument for instrument in self.instruments if instrument.id in held]
+        tradable = set(self.held())
+        listed = [instrument for instrument in self.instruments if instrument.id in tradable]
         macro, news = len(self.all_macro()), len(self.news())
-        said = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
-        yield Note(said)
+        text = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
+        yield Note(text)
         last = self.prices(1)
         if last.days.size and listed:
             closes = dict(zip(last.ids, last.values[-1], strict=True))
-            shown = {name: f"{one:,.2f}" if np.isfinite(one) else "not known" for name, one in closes.items()}
+            shown = {name: f"{close:,.2f}" if np.isfinite(close) else "not known" for name, close in closes.items()}
             rows = (
-                (clean(one.id, 24), clean(one.name, 60), CLASS_NAMES[one.asset_class], shown[one.id])
-                for one in listed[:_MOST]
+                (clean(listing.id, 24), clean(listing.name, 60), CLASS_NAMES[listing.asset_class], shown[listing.id])
+                for listing in listed[:_MOST]
             )
             yield Grid(("Instrument", "Name", "Class", f"Close of {last.days[-1]}"), tuple(rows), frozenset({3}))
             if len(listed) > _MOST:
@@ -247,7 +247,8 @@ class AsOf(Result):
     def instruments(self) -> tuple[Listing, ...]:
         """Instruments listed by now, the delisted ones included; a delisting that lies ahead does not show."""
         day = self.today.astype(object)
-        return tuple(self._history.listings[column].seen_from(day) for column in self._columns)
+        listed = (self._history.listings[column] for column in self._columns)
+        return tuple(replace(one, delisted=None) if (one.delisted or day) > day else one for one in listed)
 
     def held(self) -> tuple[str, ...]:
         """The ids that can be held today: listed and not delisted."""
@@ -268,16 +269,16 @@ class AsOf(Result):
             values = fill_gaps(values)
         if dates.size:
             values[dates[:, None] > self._history.gone_after[self._columns]] = np.nan
-        kept = min(days, dates.size)
+        length = min(days, dates.size)
         ids = tuple(self._history.listings[column].id for column in self._columns)
-        return PriceSlice(dates[dates.size - kept :], ids, values[dates.size - kept :])
+        return PriceSlice(dates[dates.size - length :], ids, values[dates.size - length :])
 
     def _known(self, field: str, start: int) -> np.ndarray:
         """Raw values from row ``start`` on, missing where they were not known yet. A new array."""
         rows = slice(start, self._end)
-        found: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
-        self._history.restated.apply(found, field, start, self._at)
-        return found if self._columns.size == found.shape[1] else found[:, self._columns]
+        table: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
+        self._history.restated.apply(table, field, start, self._at)
+        return table if self._columns.size == table.shape[1] else table[:, self._columns]
 
     def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
         """The splits and dividends of the last ``days`` closed days by instrument, oldest first."""
@@ -287,18 +288,18 @@ class AsOf(Result):
         closes = self.prices(days, filled=False)
         listed: dict[str, list[CorporateAction]] = {}
         first = closes.days[0].astype(object) if closes.days.size else today
-        for known, one in store.actions:
-            if known <= self._at and first <= one.ex_date <= today:
-                listed.setdefault(one.instrument, []).append(one)
+        for moment, action in store.actions:
+            if moment <= self._at and first <= action.ex_date <= today:
+                listed.setdefault(action.instrument, []).append(action)
         if "adj_factor" not in store.bars:
-            return {name: tuple(sorted(ones, key=lambda one: one.ex_date)) for name, ones in listed.items()}
+            return {name: tuple(sorted(actions, key=lambda action: action.ex_date)) for name, actions in listed.items()}
         factors = self.prices(days, field="adj_factor", filled=False).values
         traded = closes.values / factors
-        found = {
+        recent = {
             name: implied_actions(name, closes.days, traded[:, at], factors[:, at], listed.get(name, ()))
             for at, name in enumerate(closes.ids)
         }
-        return {name: ones for name, ones in found.items() if ones}
+        return {name: actions for name, actions in recent.items() if actions}
 
     def returns(self, days: int = 60) -> PriceSlice:
         """Simple returns of the last ``days`` closed days, from closes after the gap rule."""
@@ -327,8 +328,8 @@ class AsOf(Result):
     def news(self, days: int = 30, instrument: str | None = None) -> tuple[News, ...]:
         """News published in the last ``days`` days, oldest first; with ``instrument``, only what is about it."""
         first, last = np.searchsorted(self._history.published, [self._at - days * _DAY, self._at], side="right")
-        found = self._history.news[int(first) : int(last)]
-        return tuple(one for one in found if instrument is None or instrument in one.instruments)
+        recent = self._history.news[int(first) : int(last)]
+        return tuple(item for item in recent if instrument is None or instrument in item.instruments)
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
         """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest."""
@@ -353,7 +354,7 @@ class AsOf(Result):
         keys = ("\0".join((one.instrument, one.period, one.field, one.unit)) for one in filed.filings[:count])
         whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
         if self._history.actions:
-            whole.update(repr([one for known, one in self._history.actions if known <= self._at]).encode())
+            whole.update(repr([action for moment, action in self._history.actions if moment <= self._at]).encode())
         return whole.hexdigest()
 
 
@@ -409,15 +410,15 @@ class History(ShownHistory):
         problems = problems or self.restated.problems(self.known_at, tuple(self.bars))
         if problems:
             raise InputError(self.source or "history", problems)
-        news = tuple(sorted(self.news, key=lambda one: one.published_at))
+        news = tuple(sorted(self.news, key=lambda item: item.published_at))
         last = [listing.delisted or date.max for listing in self.listings]
-        made: dict[str, Any] = {
+        derived: dict[str, Any] = {
             "closes_at": closes_at, "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
-            "news": news, "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
+            "news": news, "published": np.array([known_from(item.published_at) for item in news], dtype=np.int64),
             "listed_on": np.array([listing.listed for listing in self.listings], dtype="datetime64[D]"),
             "gone_after": np.array(last, dtype="datetime64[D]"),
         }  # fmt: skip
-        for name, value in made.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     def as_of(self, t: datetime) -> AsOf:
@@ -478,7 +479,7 @@ class Clock:
         self, history: History, universe: Sequence[str], first: date, last: date, *, at: time = time(21, 30),
         bars: int = 30,
     ) -> None:  # fmt: skip
-        ids = {one.id: column for column, one in enumerate(history.listings)}
+        ids = {listing.id: column for column, listing in enumerate(history.listings)}
         problems = []
         if at.tzinfo is not None:
             problems.append(Problem("at", f"is a time of day in UTC and takes no zone (got {at.isoformat()})"))
@@ -503,8 +504,8 @@ class Clock:
         there = np.flatnonzero(np.isfinite(self.history.bars["close"][:, self._columns]).any(axis=1))
         if not there.size:
             return None
-        found: date = self.history.days[there[-1]].astype(object)
-        return found
+        latest: date = self.history.days[there[-1]].astype(object)
+        return latest
 
     def moment(self, day: date) -> datetime:
         """The hour of decision of a day."""
@@ -519,21 +520,21 @@ class Clock:
         rows = self.history.days.astype("datetime64[D]")
         inside = np.flatnonzero((rows >= np.datetime64(self.first)) & (rows <= np.datetime64(last)))
         there = np.isfinite(self.history.bars["close"][inside][:, self._columns]).any(axis=1)
-        days = {one.astype(object) for one in (*weekdays(self.first, last), *rows[inside[there]])}
-        found = sorted(day for day in days if after is None or day > after)
+        days = {day.astype(object) for day in (*weekdays(self.first, last), *rows[inside[there]])}
+        dates = sorted(day for day in days if after is None or day > after)
         if now is None:
-            return tuple(found)
+            return tuple(dates)
         if now.tzinfo is None:
             raise InputError("clock", [f"a time needs a zone (got {now.isoformat()})"])
-        return tuple(day for day in found if self.moment(day) <= now)
+        return tuple(day for day in dates if self.moment(day) <= now)
 
     def knows(self, day: date) -> bool:
         """Whether a bar of the universe of that day is known at its hour of decision."""
         row = int(np.searchsorted(self.history.days, np.datetime64(day)))
         if row >= self.history.days.size or self.history.days[row] != np.datetime64(day):
             return False
-        known = self.history.known_at[row, self._columns] <= instant(self.moment(day))
-        return bool((known & np.isfinite(self.history.bars["close"][row, self._columns])).any())
+        visible = self.history.known_at[row, self._columns] <= instant(self.moment(day))
+        return bool((visible & np.isfinite(self.history.bars["close"][row, self._columns])).any())
 
     def day(self, day: date, *, after: date | None = None) -> Day:
         """A day as it could be seen at its hour of decision."""
@@ -548,9 +549,9 @@ class Clock:
         places = {name: place for place, name in enumerate(closes.ids)}
         columns = np.array([places.get(name, -1) for name in self.universe])
         bars = {}
-        for name, one in whole.items():
+        for name, prices in whole.items():
             # What is not listed yet has column -1; what cannot be is missing, as is a price of 0.
-            table = np.hstack([one.values, np.full((one.values.shape[0], 1), np.nan)])[:, columns]
+            table = np.hstack([prices.values, np.full((prices.values.shape[0], 1), np.nan)])[:, columns]
             usable = np.isfinite(table) & ((table >= 0) if name == "volume" else (table > 0))
             bars[name] = np.where(usable, table, np.nan)
         factors = bars.pop(FACTOR, None)
@@ -563,10 +564,10 @@ class Clock:
                 # A price that was adjusted and is divided again is off in its last digits; no source has as many.
                 level = factors[-1].tolist()
                 rows = [[float(f"{a / b:.12g}") for a, b in zip(row, level, strict=True)] for row in rows]
-            known = [[value if math.isfinite(value) else None for value in row] for row in rows]
+            cells = [[value if math.isfinite(value) else None for value in row] for row in rows]
             quotes = {
                 name: Bar(opened, high, low, close)
-                for name, opened, high, low, close in zip(self.universe, *known, strict=True)
+                for name, opened, high, low, close in zip(self.universe, *cells, strict=True)
                 if close is not None
             }
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
@@ -575,7 +576,7 @@ class Clock:
             # Adjusted prices on the level of each instrument's last bar.
             last = np.where(np.isfinite(factors), np.arange(closes.days.size)[:, None], -1).max(axis=0, initial=-1)
             levels = np.where(last >= 0, factors[last, np.arange(last.size)], np.nan)
-            bars = {name: one if name == "volume" else one / levels for name, one in bars.items()}
+            bars = {name: array if name == "volume" else array / levels for name, array in bars.items()}
         if "volume" in bars and actions:
             # Volumes in units of that day.
             bars["volume"] = bars["volume"].copy()

@@ -87,10 +87,6 @@ class Listing:
         """Whether it is listed on ``day`` and not delisted before it."""
         return self.listed <= day and (self.delisted is None or day <= self.delisted)
 
-    def seen_from(self, day: date) -> Listing:
-        """The listing as it reads on ``day``: a delisting that lies ahead is not in it."""
-        return replace(self, delisted=None) if self.delisted is not None and self.delisted > day else self
-
     def as_row(self, currency: str | None) -> dict[str, object]:
         """The row of a snapshot's table of instruments."""
         return {
@@ -107,7 +103,7 @@ class Listing:
 def universe() -> tuple[Listing, ...]:
     """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B)."""
     stems = (first + second for second, first in product(_SECOND, _FIRST))
-    found: list[Listing] = []
+    listings: list[Listing] = []
     for asset_class, subs in SUBSECTORS.items():
         place = 0
         for sub, how_many in subs.items():
@@ -119,15 +115,15 @@ def universe() -> tuple[Listing, ...]:
                     listed = date(2017, 1, 2) + timedelta(days=110 * place)
                 name = f"{stem} {sub.title()} {_LAST_WORD[asset_class]}"
                 gone = _DELISTED.get((asset_class, place))
-                found.append(Listing(stem.upper(), asset_class, sub, name, listed, gone))
+                listings.append(Listing(stem.upper(), asset_class, sub, name, listed, gone))
                 place += 1
-    return tuple(found)
+    return tuple(listings)
 
 
 def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
     """The column numbers of each class, for every class that has any."""
     of = np.array([listing.asset_class for listing in listings])
-    return {one: np.flatnonzero(of == one) for one in CLASSES if (of == one).any()}
+    return {name: np.flatnonzero(of == name) for name in CLASSES if (of == name).any()}
 
 
 MEETING_EVERY = 32
@@ -138,7 +134,7 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Wi
     """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
     _, pandemic, tightening = windows
     rate, floor = 0.5, 0.25
-    found = np.empty(days.size)
+    rates = np.empty(days.size)
     first = int(rng.integers(5, MEETING_EVERY))
     meetings = set(range(first, days.size, MEETING_EVERY))
     meetings |= {pandemic.first + 8, pandemic.first + 16}  # meetings called early
@@ -154,8 +150,8 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Wi
             elif day > tightening.last + 220:
                 step = -0.25 if rng.random() < 0.5 and rate > 2.5 else 0.0
             rate = max(rate + step, floor)
-        found[day] = rate
-    return found
+        rates[day] = rate
+    return rates
 
 
 # Corporate actions: splits and dividends, as a snapshot lists them or as its adjustment factors imply them
@@ -221,14 +217,14 @@ def implied_actions(
     """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply."""
     rows = np.flatnonzero(np.isfinite(closes))
     ratios = factors[rows[1:]] / factors[rows[:-1]]
-    found = list(listed)
+    actions = list(listed)
     for at in np.flatnonzero(np.abs(ratios - 1.0) > _NOISE).tolist():
         early, late = days[rows[at]].astype(object), days[rows[at + 1]].astype(object)
-        if any(early < one.ex_date <= late for one in listed):
+        if any(early < action.ex_date <= late for action in listed):
             continue
         action = implied_action(instrument, late, float(ratios[at]), float(closes[rows[at]]))
-        found += [replace(action, since=early)] if action else []
-    return tuple(sorted(found, key=lambda one: one.ex_date))
+        actions += [replace(action, since=early)] if action else []
+    return tuple(sorted(actions, key=lambda action: action.ex_date))
 
 
 # The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3)
@@ -252,12 +248,12 @@ def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> 
     """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day."""
     if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
         raise InputError("calendar", ["the days of a series must increase, each day once"])
-    found = np.full((days.size, *values.shape[1:]), np.nan)
+    sample = np.full((days.size, *values.shape[1:]), np.nan)
     if source_days.size:
         at = np.minimum(np.searchsorted(source_days, days), source_days.size - 1)
         there = source_days[at] == days
-        found[there] = values[at[there]]
-    return found
+        sample[there] = values[at[there]]
+    return sample
 
 
 def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
@@ -332,57 +328,57 @@ def price_findings(
     groups: Sequence[object] | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Everything that may be wrong with a table of closes."""
-    limit, found = limits or Limits(), list[Finding]()
+    limit, findings = limits or Limits(), list[Finding]()
     unique, counts = np.unique(days, return_counts=True)
-    found += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
+    findings += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
-        found.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
+        findings.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
     for name in repeated(ids):
-        found.append(Finding("order", name, "the instrument is in the table more than once"))
+        findings.append(Finding("order", name, "the instrument is in the table more than once"))
     # The problems of each series
     for column, name in enumerate(ids):
         there = np.flatnonzero(np.isfinite(closes[:, column]))
         if not there.size:
-            found.append(Finding("empty", name, "has no price at all", 0, column))
+            findings.append(Finding("empty", name, "has no price at all", 0, column))
             continue
         for row in np.flatnonzero(closes[:, column] <= 0):
             what = f"a price must be positive (got {closes[row, column]:g})"
-            found.append(Finding("sign", f"{name}, {days[row]}", what, 0, column))
+            findings.append(Finding("sign", f"{name}, {days[row]}", what, 0, column))
         holes = np.diff(there) - 1
         for place in np.flatnonzero(holes > limit.gap_days):
             what = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
-            found.append(Finding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
+            findings.append(Finding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
         if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
             what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
-            found.append(Finding("stale", name, what, behind, column))
+            findings.append(Finding("stale", name, what, behind, column))
         prices = closes[there, column]
         for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
             if (length := stop - start) >= limit.stale_days:
                 what = f"is frozen: {length} equal closes in a row"
-                found.append(Finding("frozen", f"{name}, {days[there[start]]}", what, length, column))
+                findings.append(Finding("frozen", f"{name}, {days[there[start]]}", what, length, column))
         both = (prices[1:] > 0) & (prices[:-1] > 0)
         moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
         for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
             what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
-            found.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
+            findings.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
     # Days on which many instruments of a group that trade before and after are missing: a download that was cut off
     rows = np.arange(days.size)[:, None]
     for kind in list(dict.fromkeys(groups or ())) or [None]:
-        known = np.isfinite(closes[:, [groups is None or groups[column] == kind for column in range(len(ids))]])
-        first = np.where(known, rows, days.size).min(axis=0, initial=days.size)
-        last = np.where(known, rows, -1).max(axis=0, initial=-1)
+        priced = np.isfinite(closes[:, [groups is None or groups[column] == kind for column in range(len(ids))]])
+        first = np.where(priced, rows, days.size).min(axis=0, initial=days.size)
+        last = np.where(priced, rows, -1).max(axis=0, initial=-1)
         # The last row counts as due for whatever had a price the day before: half a day is mostly today's.
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
-        expected, present = due.sum(axis=1), known.sum(axis=1)
+        expected, present = due.sum(axis=1), priced.sum(axis=1)
         for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
             what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
-            found.append(Finding("half day", str(days[row]), what))
-    return found
+            findings.append(Finding("half day", str(days[row]), what))
+    return findings
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:
     """Instruments and days that more than one snapshot has, with whether they agree."""
-    found = []
+    problems = []
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:
         for other, other_days, other_closes in by_instrument.setdefault(instrument, []):
@@ -390,9 +386,9 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
             if mine.size:
                 differ = int((closes[mine] != other_closes[theirs]).sum())
                 what = f"snapshots {other} and {snapshot} overlap on {mine.size} days and differ on {differ}"
-                found.append(Problem(instrument, f"{what}; a store holds one snapshot"))
+                problems.append(Problem(instrument, f"{what}; a store holds one snapshot"))
         by_instrument[instrument].append((snapshot, days, closes))
-    return found
+    return problems
 
 
 def mixed_snapshots(
@@ -422,6 +418,6 @@ class ShownHistory(Result):
         yield Heading(self._name())
         days = f"{self.days[0]} to {self.days[-1]}" if self.days.size else "no day"
         yield Note(f"{count(len(self.listings))} instruments, {count(self.days.size)} days: {days}")
-        found = Counter(listing.asset_class for listing in self.listings)
-        rows = tuple((CLASS_NAMES[name], count(found[name])) for name in CLASS_NAMES if name in found)
+        counts = Counter(listing.asset_class for listing in self.listings)
+        rows = tuple((CLASS_NAMES[name], count(counts[name])) for name in CLASS_NAMES if name in counts)
         yield Grid(("Class", "Instruments"), rows, frozenset({1}))

@@ -44,13 +44,13 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
     """Equal-weight index of each class, 100 at the start, from the returns that exist on each day."""
     returns = simple_returns(closes)
     there = np.isfinite(returns)
-    known = np.where(there, returns, 0.0)
-    found: dict[AssetClass, np.ndarray] = {}
+    filled = np.where(there, returns, 0.0)
+    indices: dict[AssetClass, np.ndarray] = {}
     for name, members in class_members(listings).items():
         count = there[:, members].sum(axis=1)
-        mean = known[:, members].sum(axis=1) / np.maximum(count, 1)
-        found[name] = 100.0 * np.concatenate([[1.0], np.cumprod(1.0 + mean)])
-    return found
+        mean = filled[:, members].sum(axis=1) / np.maximum(count, 1)
+        indices[name] = 100.0 * np.concatenate([[1.0], np.cumprod(1.0 + mean)])
+    return indices
 
 
 def drawdown(index: np.ndarray, window: int = 252) -> np.ndarray:
@@ -67,12 +67,12 @@ def regimes(
     """The regime of each day of one class, from that day and earlier days only (PortBench section B.3)."""
     if not (np.isfinite(index).all() and (index > 0).all()):
         raise InputError("index", ["regimes need a positive index without gaps"])
-    found = np.full(index.size, UNDEFINED, dtype="U9")
+    labels = np.full(index.size, UNDEFINED, dtype="U9")
     if index.size >= slow:
         ratio = _average(index, fast)[slow - fast :] / _average(index, slow)
-        found[slow - 1 :] = np.where(ratio > 1 + band, "bull", np.where(ratio < 1 - band, "bear", "sideways"))
-    found[drawdown(index, window) > crisis] = "crisis"
-    return found
+        labels[slow - 1 :] = np.where(ratio > 1 + band, "bull", np.where(ratio < 1 - band, "bear", "sideways"))
+    labels[drawdown(index, window) > crisis] = "crisis"
+    return labels
 
 
 def _average(index: np.ndarray, days: int) -> np.ndarray:
@@ -101,13 +101,13 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
     mask = np.isfinite(returns)
     # Columns centred and scaled, zero where missing; and which columns never move.
     count = np.maximum(mask.sum(axis=0), 1)
-    known = np.where(mask, returns, 0.0)
+    filled = np.where(mask, returns, 0.0)
     top = np.where(mask, returns, -np.inf).max(axis=0, initial=-np.inf)
     bottom = np.where(mask, returns, np.inf).min(axis=0, initial=np.inf)
     flat = ~(top > bottom)
-    scale = np.where(flat, 1.0, np.maximum(np.abs(known).max(axis=0, initial=0.0), np.finfo(float).tiny))
-    known = known / scale  # first by the largest, so that squares of tiny numbers do not vanish
-    centred = np.where(mask, known - known.sum(axis=0) / count, 0.0)
+    scale = np.where(flat, 1.0, np.maximum(np.abs(filled).max(axis=0, initial=0.0), np.finfo(float).tiny))
+    filled = filled / scale  # first by the largest, so that squares of tiny numbers do not vanish
+    centred = np.where(mask, filled - filled.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((centred * centred).sum(axis=0) / count)
     x = centred / np.where(flat | (deviation == 0), 1.0, deviation)
     m = mask.astype(float)
@@ -139,16 +139,16 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
     return Correlations(values, overlap.astype(int), defined)
 
 
-def class_correlations(found: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
+def class_correlations(matrix: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
     """Mean correlation within each class and between each two, over the defined pairs."""
-    usable = found.defined & ~np.eye(found.values.shape[0], dtype=bool)
+    usable = matrix.defined & ~np.eye(matrix.values.shape[0], dtype=bool)
     members = class_members(listings)
     means: dict[tuple[AssetClass, AssetClass], float] = {}
     for a, rows in members.items():
         for b, columns in members.items():
             block = np.ix_(rows, columns)
             if usable[block].any():
-                means[a, b] = float(found.values[block][usable[block]].mean())
+                means[a, b] = float(matrix.values[block][usable[block]].mean())
     if not means:
         raise NotMeasurableError("no pair of instruments has enough common days that move")
     return means
@@ -180,33 +180,33 @@ def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
     targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
     about = EQUAL_WEIGHT_VOLATILITY
     targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
-    return [(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
+    return [(*target, tuple(figures[target[:2]] for figures in measured)) for target in targets]
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
     """The calibrated figures of one market, by (figure, class)."""
     closes = fill_gaps(market.close)
     returns, calm = simple_returns(closes), market.calm[1:]
-    found: dict[tuple[str, str], float] = {}
+    figures: dict[tuple[str, str], float] = {}
     starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
     each = [
         class_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), market.listings)
         for at in starts
     ]
-    means = {pair: float(np.mean([one[pair] for one in each if pair in one])) for pair in each[-1]}
+    means = {pair: float(np.mean([table[pair] for table in each if pair in table])) for pair in each[-1]}
     for name in CLASSES:
-        found["correlation within", name] = means[name, name]
-        found["correlation with equities", name] = means[name, "EQ"]
+        figures["correlation within", name] = means[name, name]
+        figures["correlation with equities", name] = means[name, "EQ"]
     volatility = np.nanstd(returns[calm], axis=0, ddof=1) * np.sqrt(_YEAR)
     for name, columns in class_members(market.listings).items():
-        found["lowest volatility", name] = float(volatility[columns].min())
-        found["highest volatility", name] = float(volatility[columns].max())
+        figures["lowest volatility", name] = float(volatility[columns].min())
+        figures["highest volatility", name] = float(volatility[columns].max())
     index, window = class_index(closes, market.listings)["CR"], market.windows[-1]
     path = index[window.first - 1 : window.last + 1]
-    found["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
+    figures["drawdown in the tightening window", "CR"] = float((1 - path / np.maximum.accumulate(path)).max())
     equal = np.nanmean(returns[calm], axis=1)
-    found["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
-    return found
+    figures["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
+    return figures
 
 
 def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
@@ -239,7 +239,7 @@ class MacroSeries:
     until: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        sizes = {one.size for one in (self.periods, self.values, self.released, self.until) if one is not None}
+        sizes = {array.size for array in (self.periods, self.values, self.released, self.until) if array is not None}
         if len(sizes) > 1:
             raise InputError(f"macro series {self.id}", [f"its arrays must be of one length (got {sorted(sizes)})"])
         steps, later = np.diff(self.periods).astype(int), np.diff(self.released) > 0
@@ -264,10 +264,10 @@ def read(series: MacroSeries, at: int) -> MacroReading:
     current = series.released <= at
     if series.until is not None:
         current &= series.until > at
-    known = np.flatnonzero(current)
-    if not known.size:
+    places = np.flatnonzero(current)
+    if not places.size:
         return MacroReading(series.id, series.unit, "not published: no value was out yet")
-    last = known[-1]
+    last = places[-1]
     age = at // _DAY - int(series.periods[last].astype("datetime64[D]").astype(int))
     if age > series.stale_days:
         why = f"stale: the last value is {age} days old, the limit is {series.stale_days}"
@@ -331,14 +331,14 @@ def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
             periods, values = days[fridays], part[fridays]
         else:
             months = days.astype("datetime64[M]")
-            kept, at = np.unique(months, return_inverse=True)
+            distinct, at = np.unique(months, return_inverse=True)
             values = np.bincount(at, part) / np.bincount(at)
-            periods = (kept + 1).astype("datetime64[D]") - 1
+            periods = (distinct + 1).astype("datetime64[D]") - 1
         stale = {"day": 10, "week": 21, "month": 75}[every]
-        found = periods.copy(), np.round(values, 2), released_after(periods, lag)
-        for array in found:
+        arrays = periods.copy(), np.round(values, 2), released_after(periods, lag)
+        for array in arrays:
             array.setflags(write=False)
-        series.append(MacroSeries(name, title, unit, every, stale, *found))
+        series.append(MacroSeries(name, title, unit, every, stale, *arrays))
     return tuple(series)
 
 
@@ -374,16 +374,16 @@ class Fundamentals:
         if twice:
             raise InputError("fundamentals", [f"{-twice} values were filed twice at one time"])
         places: dict[str, list[int]] = {}
-        for place, one in enumerate(ordered):
-            places.setdefault(one.instrument, []).append(place)
-        known_at = np.array([known_from(one.filed_at) for one in ordered], dtype=np.int64)
-        return Fundamentals(ordered, known_at, np.array([one.value for one in ordered], dtype=float), places)
+        for place, report in enumerate(ordered):
+            places.setdefault(report.instrument, []).append(place)
+        known_at = np.array([known_from(filing.filed_at) for filing in ordered], dtype=np.int64)
+        return Fundamentals(ordered, known_at, np.array([filing.value for filing in ordered], dtype=float), places)
 
     def known(self, instrument: str, at: int) -> tuple[Filing, ...]:
         """The newest version by ``at`` of each value of one instrument, by period and field."""
         places = self.places.get(instrument, [])
         upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # they come in order of time
-        newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
+        newest = {(filing.period, filing.field): filing for filing in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
 
@@ -392,9 +392,9 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
     rng, days = streams(market.seed)["filings"], market.days
     quarters = days.astype("datetime64[M]").astype(int) // 3
     ends, last = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1)), days[-1].astype(object)
-    found: list[Filing] = []
-    for column, one in enumerate(market.listings):
-        if one.asset_class != "EQ":
+    filings: list[Filing] = []
+    for column, listing in enumerate(market.listings):
+        if listing.asset_class != "EQ":
             continue
         closes = market.close[:, column]
         ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
@@ -413,8 +413,8 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
                 at = (int(days[end].astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
                 filed = datetime.fromtimestamp(at, UTC)
                 if filed.date() <= last:
-                    found.append(Filing(one.id, period, what, float(round(value, 4)), "per share", filed))
-    return Fundamentals.of(found)
+                    filings.append(Filing(listing.id, period, what, float(round(value, 4)), "per share", filed))
+    return Fundamentals.of(filings)
 
 
 SUMMARY_DAYS = 21
@@ -453,20 +453,20 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
     # the largest move of each day, where it is large for the instrument
     close = market.close
     change = close[1:] / close[:-1] - 1.0
-    known = np.nan_to_num(change)
-    total = np.cumsum(np.vstack([np.zeros(close.shape[1]), known**2]), axis=0)
+    filled = np.nan_to_num(change)
+    total = np.cumsum(np.vstack([np.zeros(close.shape[1]), filled**2]), axis=0)
     usual = np.sqrt((total[_BACK:-1] - total[: -_BACK - 1]) / _BACK)
-    size = np.where(usual > 1e-6, np.abs(known[_BACK:]) / np.maximum(usual, 1e-6), 0.0)
+    size = np.where(usual > 1e-6, np.abs(filled[_BACK:]) / np.maximum(usual, 1e-6), 0.0)
     best = size.argmax(axis=1)
     for at in np.flatnonzero(size.max(axis=1) > _LARGE):
         column, row = int(best[at]), int(at) + _BACK + 1
         price, moved = float(close[row, column]), float(change[row - 1, column])
-        one, day = market.listings[column], market.days[row]
-        closed = NewsFact(one.id, "close", price, day, f"{price:,.2f}")
-        by = NewsFact(one.id, "change", moved, day, f"{100 * abs(moved):.1f} %")
+        listing, day = market.listings[column], market.days[row]
+        closed = NewsFact(listing.id, "close", price, day, f"{price:,.2f}")
+        by = NewsFact(listing.id, "change", moved, day, f"{100 * abs(moved):.1f} %")
         way = "up" if moved > 0 else "down"
-        text = f"{one.name} ({one.id}) closed at {closed.shown}, {way} {by.shown} on the day."
-        items.append(News(after_close[row], (one.id,), text, "market report", (closed, by)))
+        text = f"{listing.name} ({listing.id}) closed at {closed.shown}, {way} {by.shown} on the day."
+        items.append(News(after_close[row], (listing.id,), text, "market report", (closed, by)))
     # how each class did, on the last weekday of each month
     months = market.days.astype("datetime64[M]")
     ends = np.flatnonzero(months[1:] != months[:-1])
@@ -484,7 +484,7 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
                 text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
                 items.append(News(after_close[row], ids, text, "monthly review", (by, up, of)))
     # the monthly series as they are published
-    for series in (one for one in macro if one.every == "month"):
+    for series in (series for series in macro if series.every == "month"):
         for now in range(1, series.values.size):
             value, before = float(series.values[now]), float(series.values[now - 1])
             new = NewsFact(series.id, "value", value, series.periods[now], f"{value:.2f} {series.unit}")

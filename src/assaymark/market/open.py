@@ -58,7 +58,7 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
         light = finding.kind == "gap" and finding.days <= LONG_GAP
         light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"
         (notes if light else problems).append(Problem(finding.where, finding.what))
-    there, found = np.isfinite(bars["close"]), history.fundamentals.places
+    there, filings = np.isfinite(bars["close"]), history.fundamentals.places
     wrong = []
     for edge, way, sign in (("high", "below", 1.0), ("low", "above", -1.0)):
         for other in ("open", "close") if edge in bars else ():
@@ -71,15 +71,15 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
         for column in np.flatnonzero(table.any(axis=0)):
             rows = np.flatnonzero(table[:, column])
             problems.append(Problem(f"{ids[column]}, {history.days[rows[0]]}", what.format(rows.size)))
-    for name in sorted(set(found) - set(ids)):
-        problems.append(Problem(name, f"{len(found[name])} filings of an instrument that is not there"))
+    for name in sorted(set(filings) - set(ids)):
+        problems.append(Problem(name, f"{len(filings[name])} filings of an instrument that is not there"))
     later = history.restated
     for column in np.unique(later.columns):
         rows = later.rows[later.columns == column]
         where = f"{ids[column]}, {history.days[rows.min()]}"
         notes.append(Problem(where, f"{rows.size} later versions of {np.unique(rows).size} bars"))
     # Macro series whose last value is older than their limit on the last day of bars, or of any series.
-    ends = [(one, one.periods[-1]) for one in history.macro if one.periods.size]
+    ends = [(series, series.periods[-1]) for series in history.macro if series.periods.size]
     last = max([*(end for _, end in ends), *history.days[-1:]], default=None)
     for series, end in ends:
         if int((last - end).astype("timedelta64[D]").astype(int)) > series.stale_days:
@@ -119,7 +119,7 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
     """Every class that has a close, in the order of the classes; bars in their first version."""
     closes = history.bars["close"]
     index = class_index(fill_gaps(closes), history.listings) if closes.size else {}
-    found = []
+    overviews = []
     for name, columns in class_members(history.listings).items():
         there = np.isfinite(closes[:, columns])
         rows = np.flatnonzero(there.any(axis=1))
@@ -128,8 +128,8 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
             first, last = history.days[rows[0]], history.days[rows[-1]]
             missing, long = sum(gaps), sum(days > GAP_LIMIT for days in gaps)
             bars = int(there.sum())
-            found.append(ClassOverview(name, columns.size, first, last, bars, missing, long, index[name]))
-    return tuple(found)
+            overviews.append(ClassOverview(name, columns.size, first, last, bars, missing, long, index[name]))
+    return tuple(overviews)
 
 
 def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int], ...]:
@@ -144,20 +144,20 @@ def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int
 
 def quotes(view: AsOf) -> tuple[Quote, ...]:
     """The instruments that can be held and have a close in the last 60 days, in the order of the store."""
-    prices, held = view.prices(max(_BACK) + 1), set(view.held())
-    found = []
+    prices, tradable = view.prices(max(_BACK) + 1), set(view.held())
+    priced = []
     for column, listing in enumerate(view.instruments):
         path = prices.values[:, column]
         there = np.flatnonzero(np.isfinite(path))
-        if there.size and listing.id in held:
+        if there.size and listing.id in tradable:
             last = int(there[-1])
             # None where there is no close so far back.
             changes = tuple(
                 float(path[last] / path[last - back] - 1.0) if last >= back and np.isfinite(path[last - back]) else None
                 for back in _BACK
             )
-            found.append(Quote(listing, float(path[last]), prices.days[last], changes, path[1:]))
-    return tuple(found)
+            priced.append(Quote(listing, float(path[last]), prices.days[last], changes, path[1:]))
+    return tuple(priced)
 
 
 SPACINGS: Final = (("day", 4, 1, 10), ("week", 10, 7, 21), ("month", 45, 45, 75), ("quarter", 120, 120, 200))
@@ -257,15 +257,15 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
     names = np.array(macro["series"].to_pylist(), dtype=object)
     series = []
     try:
-        for one in dict.fromkeys(names.tolist()):
+        for code in dict.fromkeys(names.tolist()):
             # One macro series with its vintages in order; rows without a value are left out before.
-            vintages = macro.filter(pa.array(names == one))
+            vintages = macro.filter(pa.array(names == code))
             periods = vintages["ref_period"].to_numpy().astype("datetime64[D]")
             kinds = np.unique(periods)
             apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
             every, _, lag, limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
             starts, ends = (vintages[f"realtime_{edge}"].cast(pa.int64()) for edge in ("start", "end"))
-            usual = released_after(periods, lags.get(one, lag))
+            usual = released_after(periods, lags.get(code, lag))
             given = seconds_up(starts.fill_null(0).to_numpy())
             released = np.where(starts.is_valid().to_numpy(), given, usual)
             until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)
@@ -273,7 +273,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
             first = vintages.slice(int(released.argmin()), 1).to_pylist()[0]
             limit = limit if first["stale_days"] is None else first["stale_days"]
             parts = periods[order], vintages["value"].to_numpy()[order], released[order], until[order]
-            series.append(MacroSeries(one, first["title"] or one, first["unit"] or "", every, limit, *parts))
+            series.append(MacroSeries(code, first["title"] or code, first["unit"] or "", every, limit, *parts))
         fundamentals = Fundamentals.of([
             Filing(row["instrument"], row["period"], row["field"], row["value"], row["unit"] or "",
                    row["filed_at"].astimezone(UTC))
@@ -301,8 +301,8 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         restated=bars.restated,
         fundamentals=fundamentals,
         actions=tuple(
-            (known, CorporateAction(row["instrument"], row["ex_date"], row["split"] or 1.0, row["dividend"] or 0.0))
-            for row, known in zip(acted, seconds_up(micros).tolist(), strict=True)
+            (moment, CorporateAction(row["instrument"], row["ex_date"], row["split"] or 1.0, row["dividend"] or 0.0))
+            for row, moment in zip(acted, seconds_up(micros).tolist(), strict=True)
         ),
-        unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
+        unstated=frozenset(listing.id for listing, missing in zip(listings, bars.unstated, strict=True) if missing),
     )

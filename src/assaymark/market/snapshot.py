@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -118,87 +118,88 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     """A store as long tables."""
     macro, later = history.macro, history.restated
     # All series, one after the other.
-    sizes = [one.values.size for one in macro]
-    ends = [np.full(one.values.size, _NEVER) if one.until is None else one.until for one in macro]
+    sizes = [series.values.size for series in macro]
+    ends = [np.full(series.values.size, _NEVER) if series.until is None else series.until for series in macro]
 
-    def text(values: Sequence[str]) -> Any:
-        return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
-
-    series = _table(
-        "macro", series=text([one.id for one in macro]),
-        ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(one.periods for one in macro)]),
-        value=_numbers(np.concatenate([np.empty(0), *(one.values for one in macro)])),
-        realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(one.released for one in macro)])),
-        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])), unit=text([one.unit for one in macro]),
-        title=text([one.title for one in macro]),
-        stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
-    )  # fmt: skip
+    said = {"series": "id", "unit": "unit", "title": "title", "stale_days": "stale_days"}
+    series = table_of("macro", {
+        "ref_period": np.concatenate([np.empty(0, "datetime64[D]"), *(series.periods for series in macro)]),
+        "value": np.concatenate([np.empty(0), *(series.values for series in macro)]),
+        "realtime_start": _instants(np.concatenate([np.empty(0, np.int64), *(series.released for series in macro)])),
+        "realtime_end": _instants(np.concatenate([np.empty(0, np.int64), *ends])),
+        **{name: np.repeat(np.array([getattr(series, own) for series in macro], dtype=object), sizes)
+           for name, own in said.items()},
+    })  # fmt: skip
     # First versions of bars by day and instrument, then the restatements.
     row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
     rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
     missing = np.full(later.rows.size, np.nan)
     whole = {
-        name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
+        name: np.concatenate([bar[row, column], later.values.get(name, missing)]) for name, bar in history.bars.items()
     }
     factor = whole.pop(FACTOR, np.ones(rows.size))
-    values = {}
-    for name, one in whole.items():
+    values: dict[str, Any] = {}
+    for name, array in whole.items():
         # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
-        traded = one if name == "volume" else one / factor
+        traded = array if name == "volume" else array / factor
         for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
-            traded = np.where(traded * factor == one, traded, step)
-        values[name] = _numbers(traded)
-    unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
-
-    def coded(of: np.ndarray, names: Sequence[str]) -> Any:
-        return pa.DictionaryArray.from_arrays(pa.array(of.astype(np.int32)), pa.array(names, _TEXT)).cast(_TEXT)
-
-    bars = _table(
-        "bars", instrument=coded(columns, [one.id for one in history.listings]),
-        event_date=history.days.astype("datetime64[D]")[rows],
-        known_at=_instants(np.concatenate([history.known_at[row, column], later.known_at])),
-        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=coded(np.zeros(rows.size), [history.source]), snapshot=coded(np.zeros(rows.size), [id]), **values,
-    )  # fmt: skip
+            traded = np.where(traded * factor == array, traded, step)
+        values[name] = traded
+    unstated = [at for at, listing in enumerate(history.listings) if listing.id in history.unstated]
+    ids = pa.array([listing.id for listing in history.listings], _TEXT)
+    values |= {
+        "instrument": pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), ids),
+        "event_date": history.days.astype("datetime64[D]")[rows],
+        "known_at": _instants(np.concatenate([history.known_at[row, column], later.known_at])),
+        "adj_factor": np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor),
+        "source": history.source, "snapshot": id,
+    }  # fmt: skip
     listed: dict[str, list[tuple[object, ...]]] = {
-        "instruments": [tuple(one.as_row(currency).values()) for one in history.listings],
+        "instruments": [tuple(listing.as_row(currency).values()) for listing in history.listings],
         "news": [  # an item is named by a digest of its time and text
             (
-                sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
-                *(one.published_at, list(one.instruments), one.text, one.source),
+                sha256_text(f"{item.published_at.isoformat()} {item.source} {item.text}")[:16],
+                *(item.published_at, list(item.instruments), item.text, item.source),
             )
-            for one in history.news
+            for item in history.news
         ],
         "fundamentals": [
             (one.instrument, one.period, one.field, None if np.isnan(one.value) else one.value, one.unit, one.filed_at)
             for one in history.fundamentals.filings
         ],
         "actions": [
-            (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
-            for known, one in history.actions
+            (one.instrument, one.ex_date, datetime.fromtimestamp(moment, UTC), float(one.split), float(one.dividend))
+            for moment, one in history.actions
         ],
     }
-    tables = {"bars": bars, "macro": series}
+    tables = {"bars": table_of("bars", values), "macro": series}
     for name, lines in listed.items():
         schema = SCHEMAS[name]
-        found = [dict(zip(schema.names, line, strict=True)) for line in lines]
-        tables[name] = pa.Table.from_pylist(found, schema=schema)
+        records = [dict(zip(schema.names, line, strict=True)) for line in lines]
+        tables[name] = pa.Table.from_pylist(records, schema=schema)
     return Snapshot(id, origin, tables)
 
 
-def _table(name: str, **columns: Any) -> Any:
-    """A table with the columns of its schema; those that are not given are missing everywhere."""
+def table_of(name: str, columns: Mapping[str, Any]) -> Any:
+    """A table from its columns, the first an array; NaN and what is not given are missing, one text fills all rows."""
     rows = len(next(iter(columns.values())))
-    given = [
-        pa.array(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
+
+    def whole(column: Any) -> Any:
+        return pa.repeat(column, rows) if isinstance(column, str) else pa.array(column, from_pandas=True)
+
+    arrays = [
+        whole(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
         for one in SCHEMAS[name]
     ]
-    return pa.table(given, schema=SCHEMAS[name])
+    return pa.Table.from_arrays(arrays, schema=SCHEMAS[name])
 
 
-def _numbers(values: np.ndarray) -> Any:
-    """Floats, missing where NaN."""
-    return pa.array(values, mask=np.isnan(values))
+def stamped(bars: Any, **texts: str) -> Any:
+    """Bars with one text in each row of some columns, such as the name of their snapshot."""
+    for name, text in texts.items():
+        place = SCHEMAS["bars"].get_field_index(name)
+        bars = bars.set_column(place, SCHEMAS["bars"].field(place), pa.repeat(text, bars.num_rows))
+    return bars
 
 
 def _instants(seconds: np.ndarray) -> Any:
@@ -293,15 +294,15 @@ def read_manifest(folder: Path) -> Manifest:
         version = json.loads(text).get("format")
         if version != FORMAT:
             raise LedgerError(f"{path} has format {version!r}; this version of assaymark reads format {FORMAT}")
-        found = parse(Manifest, text, source=str(path))
+        manifest = parse(Manifest, text, source=str(path))
     except OSError as exc:
         raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
     except (ValueError, AttributeError, RecursionError, InputError) as exc:
         raise LedgerError(f"{path} is damaged ({exc}); fetch the snapshot again into a new folder") from None
-    if not set(SCHEMAS) - OPTIONAL <= set(found.files) <= set(SCHEMAS):
-        names = f"{', '.join(SCHEMAS)} (got {', '.join(sorted(found.files))})"
+    if not set(SCHEMAS) - OPTIONAL <= set(manifest.files) <= set(SCHEMAS):
+        names = f"{', '.join(SCHEMAS)} (got {', '.join(sorted(manifest.files))})"
         raise LedgerError(f"{path} is damaged: it must name the tables {names}")
-    return found
+    return manifest
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
@@ -395,8 +396,8 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
                     return None
             # A plain view of the map: slicing a memmap object costs more than reading the slice.
             parts[name] = np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
-        values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
-        bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
+        values = {name.removeprefix("later-bar-"): bar for name, bar in parts.items() if name.startswith("later-bar-")}
+        bars = {name.removeprefix("bar-"): bar for name, bar in parts.items() if name.startswith("bar-")}
         restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
         days = parts["days"].astype("datetime64[D]")
         return WideBars(days, bars, parts["known_at"], parts["unstated"], restated)
@@ -408,9 +409,9 @@ def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
     """Write the cache of a snapshot; nothing happens where the folder cannot be written."""
     place, later = folder / "cache", bars.restated
     parts = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
-    parts |= {f"bar-{name}": one for name, one in bars.bars.items()}
+    parts |= {f"bar-{name}": bar for name, bar in bars.bars.items()}
     parts |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
-    parts |= {f"later-bar-{name}": one for name, one in later.values.items()}
+    parts |= {f"later-bar-{name}": bar for name, bar in later.values.items()}
     with suppress(LedgerError):
         files = {}
         for name, array in parts.items():

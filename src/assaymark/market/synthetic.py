@@ -38,13 +38,13 @@ SHARPE = np.array([1.3, 0.5, -1.1])
 
 def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
     """Bull, sideways and bear spells, int array of shape (n,)."""
-    found = np.empty(n, dtype=np.int8)
+    states = np.empty(n, dtype=np.int8)
     state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
     while day < n:
         length = max(int(rng.gamma(4.0, _MEAN_DAYS[state] / 4.0)), 10)
-        found[day : day + length] = state
+        states[day : day + length] = state
         state, day = int(rng.choice(3, p=_NEXT[state])), day + length
-    return found
+    return states
 
 
 def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
@@ -61,12 +61,12 @@ def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage:
 
 def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
     """AR(1) of unit variance from the first day on."""
-    found: np.ndarray = draws * np.sqrt(1 - decay**2)
-    found[0] = draws[0]
+    path: np.ndarray = draws * np.sqrt(1 - decay**2)
+    path[0] = draws[0]
     # scipy.signal.lfilter gives the same bits, and takes half a second to load where this takes 4 ms.
-    for day in range(1, found.shape[0]):
-        found[day] += decay * found[day - 1]
-    return found
+    for day in range(1, path.shape[0]):
+        path[day] += decay * path[day - 1]
+    return path
 
 
 def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *, dof: float = 5.0) -> np.ndarray:
@@ -90,8 +90,8 @@ def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """Columns of mean 0 and variance 1 on calm days."""
-    kept = draws[calm]
-    return np.asarray((draws - kept.mean(axis=0)) / kept.std(axis=0))
+    sample = draws[calm]
+    return np.asarray((draws - sample.mean(axis=0)) / sample.std(axis=0))
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
@@ -99,12 +99,12 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
     wanted = target - sub * same_sub
     spread = rng.uniform(0.88, 1.08, n)
     top = np.sqrt(0.97 - sub)
-    found = spread * np.sqrt(wanted)
+    betas = spread * np.sqrt(wanted)
     for _ in range(20):  # capping and scaling pull at each other; a few rounds settle it
-        found = np.minimum(found, top)
-        pairs = (found.sum() ** 2 - (found**2).sum()) / (n * (n - 1))
-        found = found * np.sqrt(wanted / pairs)
-    return np.asarray(np.minimum(found, top))
+        betas = np.minimum(betas, top)
+        pairs = (betas.sum() ** 2 - (betas**2).sum()) / (n * (n - 1))
+        betas = betas * np.sqrt(wanted / pairs)
+    return np.asarray(np.minimum(betas, top))
 
 
 # What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
@@ -213,23 +213,23 @@ class Window:
 
 def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
     """The three windows, each first day drawn evenly between the bounds of its plan."""
-    found = []
+    windows = []
     for plan in STRESS:
         low, high = np.searchsorted(days, np.array([plan.earliest, plan.latest], dtype="datetime64[D]"))
         first = int(rng.integers(low, high + 1))
-        found.append(Window(plan.name, first, first + plan.days - 1, plan))
-    return tuple(found)
+        windows.append(Window(plan.name, first, first + plan.days - 1, plan))
+    return tuple(windows)
 
 
 def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
     """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
-    found = factors.copy()
+    stressed = factors.copy()
     for window in windows:
         shared = rng.standard_normal((window.plan.days, 1)) * _TOGETHER
         weight = np.abs(_TOGETHER) * _SHARE
-        mixed = np.sqrt(1 - weight) * found[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
-        found[window.rows] = mixed * _scaled(window.plan.common)
-    return found
+        mixed = np.sqrt(1 - weight) * stressed[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
+        stressed[window.rows] = mixed * _scaled(window.plan.common)
+    return stressed
 
 
 def _scaled(multiple: float) -> np.ndarray:
@@ -243,7 +243,7 @@ def pin_legs(
     windows: Sequence[Window],
 ) -> np.ndarray:  # fmt: skip
     """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
-    found = log_returns.copy()
+    pinned = log_returns.copy()
     for window in windows:
         for name, knots in window.plan.legs.items():
             columns = members[name]
@@ -254,10 +254,10 @@ def pin_legs(
                 here = alive[rows][:, columns]
                 weight = here * volatility[columns]
                 weight = weight / (weight.sum(axis=1) / here.sum(axis=1))[:, None]
-                mean = (found[rows][:, columns] * here).sum(axis=1) / here.sum(axis=1)
-                found[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
+                mean = (pinned[rows][:, columns] * here).sum(axis=1) / here.sum(axis=1)
+                pinned[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
                 start, level = stop, target
-    return found
+    return pinned
 
 
 _YEAR = 252
@@ -297,17 +297,17 @@ class SyntheticMarket(ShownHistory):
     @property
     def calm(self) -> np.ndarray:
         """Which days lie in no stress window, bool array of shape (n_days,)."""
-        found = np.ones(self.days.size, dtype=bool)
+        quiet = np.ones(self.days.size, dtype=bool)
         for window in self.windows:
-            found[window.rows] = False
-        return found
+            quiet[window.rows] = False
+        return quiet
 
     def period(self, window: str) -> tuple[str, str]:
         """First and last day of a stress window, in ISO form."""
-        for one in self.windows:
-            if one.name == window:
-                return str(self.days[one.first]), str(self.days[one.last])
-        raise InputError("stress window", [f"unknown {window!r}; known: {[one.name for one in self.windows]}"])
+        for candidate in self.windows:
+            if candidate.name == window:
+                return str(self.days[candidate.first]), str(self.days[candidate.last])
+        raise InputError("stress window", [f"unknown {window!r}; known: {[window.name for window in self.windows]}"])
 
 
 def streams(seed: int) -> dict[str, np.random.Generator]:
@@ -399,8 +399,8 @@ def _random_parts(
     upper = np.zeros((len(CLASSES), len(CLASSES)))
     for name, target in WITH_EQUITIES.items():
         upper[0, place[name]] = target / (weight[members["EQ"]].mean() * weight[members[name]].mean())
-    for (one, other), value in _OTHERS.items():
-        upper[place[one], place[other]] = value
+    for (first, other), value in _OTHERS.items():
+        upper[place[first], place[other]] = value
     correlation = np.eye(len(CLASSES)) + upper + upper.T
     shocks = multivariate_t(rng["factors"], n, correlation)
     speed = two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
@@ -443,7 +443,7 @@ def _seven_days(
         saturday = rows - place
         log[rows] += walk[saturday, place] - walk[saturday, 2] * (place + 1) / 3
     spot = np.round(np.exp(log), _DECIMALS)
-    listed = np.array([one.listed for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
+    listed = np.array([listing.listed for listing in universe() if listing.asset_class == "CR"], dtype="datetime64[D]")
     gone = np.array([one.delisted or LAST_DAY for one in universe() if one.asset_class == "CR"], dtype="datetime64[D]")
     spot[(every[:, None] < listed) | (every[:, None] > gone)] = np.nan
     return every, spot

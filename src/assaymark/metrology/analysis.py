@@ -13,7 +13,6 @@ import numpy as np
 from assaymark.metrology import measure_panel
 from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
@@ -30,7 +29,7 @@ from assaymark.metrology.panel import (
     rank_measurements,
     single_measurements,
 )
-from assaymark.metrology.scores import Calls, ScoreTable
+from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
@@ -54,46 +53,46 @@ def analyse(
     note("agreement")
     comparisons = Comparisons.of_table(panel.table, study, style)
     if study.rubric.coefficient == "alpha":
-        found = list(measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
+        measured = list(measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
     else:
-        found = list(measure_panel.agreement_measurements(panel, rng))
+        measured = list(measure_panel.agreement_measurements(panel, rng))
     plan, other = (averaging(panel.table, study, ddof=d) for d in (study.inference.ddof, 1 - study.inference.ddof))
     if plan != other and study.rubric.coefficient != "alpha":
-        found += measure_panel.other_ddof_measurements(panel, gated(panel.table, study, other))
+        measured += measure_panel.other_ddof_measurements(panel, gated(panel.table, study, other))
     note("judges")
-    found += measure_panel.judge_measurements(panel)
+    measured += measure_panel.judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
     whole = panel
     if comparisons.missing and study.rubric.coefficient == "alpha":
         places = {
             0: list(range(len(comparisons.judges))),
-            **{panel.drops[one]: kept for one, kept in comparisons.drops.items()},
+            **{panel.drops[family]: keep for family, keep in comparisons.drops.items()},
         }
-        made, first = tuple(part.copy() for part in levels), panel.design
+        patched, first = tuple(part.copy() for part in levels), panel.design
         for place, judges in places.items():
             scores, part = comparisons.fitted(judges)
             row, agent = np.nonzero(~np.isnan(scores[..., 0]))
             _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
-            own = Design.of(
+            refit = Design.of(
                 scores[row, agent], agent, cycle.ravel(), comparisons.cluster[row[at]], len(comparisons.agents)
             )
-            first = first if place else own
-            for into, values in zip(made, own.levels_with_ends(panel.level), strict=True):
+            first = first if place else refit
+            for into, values in zip(patched, refit.levels_with_ends(panel.level), strict=True):
                 into[:, panel.block(place)] = values
-        levels, design = (made[0], made[1], made[2]), first
+        levels, design = (patched[0], patched[1], patched[2]), first
         whole = replace(panel, design=design)
-    found += level_measurements(whole, levels)
+    measured += level_measurements(whole, levels)
     note("contrasts")
-    found += _comparisons(panel, comparisons, levels, rng)
+    measured += _comparisons(panel, comparisons, levels, rng)
     if people is not None:
-        rules, contrasts = study.inference, [one for one in found if one.name == "contrast"]
-        found += people_measurements(
+        rules, contrasts = study.inference, [measurement for measurement in measured if measurement.name == "contrast"]
+        measured += people_measurements(
             comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
             study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,
             OrderPlan.of(study).unit, power=rules.mde_power,
         )  # fmt: skip
-    return tuple(found)
+    return tuple(measured)
 
 
 def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) -> tuple[Measurement, ...]:
@@ -104,10 +103,10 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
     """
     panel = panel_of(gated(table, study), study)
     (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
-    found = Comparisons.of_table(panel.table, study)
+    comparisons = Comparisons.of_table(panel.table, study)
     if study.claims.dimensions == (AGGREGATE,):  # the first scale alone
-        known = None if found.records is None else (found.records[0][..., :1], *found.records[1:])
-        found = replace(found, names=found.names[:1], cells=found.cells[..., :1], records=known)
+        whole = None if comparisons.records is None else (comparisons.records[0][..., :1], *comparisons.records[1:])
+        comparisons = replace(comparisons, names=comparisons.names[:1], cells=comparisons.cells[..., :1], records=whole)
     effects = [
         number(panel.measure, "score.effect", {"dimension": name, "agent": agent}, levels[a, s], (1, "level"), "")
         for s, name in enumerate(panel.names)
@@ -118,20 +117,20 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
         for family in dict.fromkeys(table.families)
     ]
     agreed = (
-        measure_panel.alpha_agreement(found, study.rubric, panel.level, panel.measure)
+        measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure)
         if study.rubric.coefficient == "alpha"
         else measure_panel.agreement_measurements(panel, rng)
     )
     judges = measure_panel.judge_measurements(panel)
-    return (*agreed, *judges, *effects, *dropped, *order_measurements(found, OrderPlan.of(study), panel.measure))
+    return (*agreed, *judges, *effects, *dropped, *order_measurements(comparisons, OrderPlan.of(study), panel.measure))
 
 
-def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
+def _comparisons(panel: Panel, table: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
     """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
     tests = pair_tests(panel, rng)
-    yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
-    yield from measure_panel.alpha_measurements(found, panel.level, panel.measure)
-    yield from measure_panel.variance_measurements(found, panel.measure)
+    yield from order_measurements(table, OrderPlan.of(panel.study), panel.measure, tests)
+    yield from measure_panel.alpha_measurements(table, panel.level, panel.measure)
+    yield from measure_panel.variance_measurements(table, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)
 
@@ -143,9 +142,9 @@ def analyse_sums(
     note = progress or (lambda _part: None)
     panel = panel_of_sums(sums, study)
     note("agreement")
-    found = list(pooled_agreement(panel, sums, rng))
+    measurements = list(pooled_agreement(panel, sums, rng))
     note("judges")
-    found += measure_panel.judge_measurements(panel)
+    measurements += measure_panel.judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
     for item in level_measurements(panel, levels):
@@ -153,13 +152,13 @@ def analyse_sums(
             n, (x, xx, y, yy, xy) = sums.n, sums.lengths
             spread = (n * xx - x * x) * (n * yy - y * y)
             if n < 3 or spread <= 0:
-                found.append(replace(item, state="undefined: fewer than three trajectories, or no variation"))
+                measurements.append(replace(item, state="undefined: fewer than three trajectories, or no variation"))
             else:
-                found.append(replace(item, value=(n * xy - x * y) / math.sqrt(spread), state="ok"))
+                measurements.append(replace(item, value=(n * xy - x * y) / math.sqrt(spread), state="ok"))
         else:
-            found.append(item)
+            measurements.append(item)
     note("contrasts")
-    return (*found, *_comparisons(panel, Comparisons.of_sums(sums, study), levels, rng))
+    return (*measurements, *_comparisons(panel, Comparisons.of_sums(sums, study), levels, rng))
 
 
 def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -176,30 +175,30 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     values = [sums.layout.values(k) for k in range(len(sums.tables))]
     rounded = [measure_panel.categories_of(np.rint(np.round(value, 9)), sums.layout.scale) for value in values]
     nearest = [measure_panel.categories_of(value, sums.layout.scale) for value in values]
-    up = np.stack([rated(table, one) for table, one in zip(sums.tables, nearest, strict=True)])
-    even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
+    up = np.stack([rated(table, rating) for table, rating in zip(sums.tables, nearest, strict=True)])
+    even = np.stack([rated(table, rating) for table, rating in zip(sums.tables, rounded, strict=True)])
 
     def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
         """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
         levels are ``x`` [S]."""
-        pairs, wanted = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
+        pairs, cross_pairs = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
         margins = np.empty((judges, *tables.shape[:2], x.size), dtype=np.int64)
         for p, (a, b) in enumerate(pairs):
             margins[a], margins[b] = tables[:, :, p].sum(axis=3), tables[:, :, p].sum(axis=2)
-        products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in wanted]
+        products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in cross_pairs]
         n = tables[:, :, 0].sum(axis=(2, 3))
         columns = np.concatenate([n[None], margins @ x, margins @ (x * x), np.stack(products)])
-        return KappaSums(columns.astype(np.float64), judges, tuple(wanted), rubric.coefficient)
+        return KappaSums(columns.astype(np.float64), judges, tuple(cross_pairs), rubric.coefficient)
 
     def counted(f: int | None) -> measure_panel.Counted:
         there = np.flatnonzero(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])
         if rubric.coefficient == "icc":
-            found = [
-                kappa_sums((table.sum(axis=0) if f is None else table[f])[None, there], one - sum(rubric.scale) / 2)
-                for table, one in zip(sums.tables, values, strict=True)
+            parts = [
+                kappa_sums((table.sum(axis=0) if f is None else table[f])[None, there], level - sum(rubric.scale) / 2)
+                for table, level in zip(sums.tables, values, strict=True)
             ]
-            columns = np.concatenate([one.columns for one in found], axis=1)
-            return measure_panel.Counted(replace(found[0], columns=columns), [None] * len(found), None, there)
+            columns = np.concatenate([part.columns for part in parts], axis=1)
+            return measure_panel.Counted(replace(parts[0], columns=columns), [None] * len(parts), None, there)
         some, halves = ((part.sum(axis=1) if f is None else part[:, f])[:, there] for part in (up, even))
         pairs = judge_pairs(judges)
         places = [pairs.index(pair) for pair in measure_panel.cross_family_pairs(panel.table.families)]
@@ -217,20 +216,20 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
 
     def correlation(tables: Ints) -> float | str:
         """Mean Pearson correlation over pairs of judges of one name, from tables [P, S, S] of unrounded levels."""
-        levels, found = np.arange(tables.shape[1]), []
+        levels, rhos = np.arange(tables.shape[1]), []
         spread = np.zeros(judges, dtype=np.int64)
         for table, (a, b) in zip(tables, sums.layout.pairs, strict=True):
             for judge, margin in ((a, table.sum(axis=1)), (b, table.sum(axis=0))):
                 spread[judge] = np.ptp(np.flatnonzero(margin))
             # 0 where one side does not vary.
             weights: Floats = table / table.sum()
-            one, other = weights.sum(axis=1), weights.sum(axis=0)
-            x, y = levels - one @ levels, levels - other @ levels
-            squares = float((one @ (x * x)) * (other @ (y * y)))
-            found.append(float(x @ weights @ y) / math.sqrt(squares) if squares > 0 else 0.0)
+            row_share, other = weights.sum(axis=1), weights.sum(axis=0)
+            x, y = levels - row_share @ levels, levels - other @ levels
+            squares = float((row_share @ (x * x)) * (other @ (y * y)))
+            rhos.append(float(x @ weights @ y) / math.sqrt(squares) if squares > 0 else 0.0)
         if not spread.min():
             return f"undefined: judge {int(spread.argmin()) + 1} gave a single score"
-        return float(np.clip(np.mean(found), -1, 1))
+        return float(np.clip(np.mean(rhos), -1, 1))
 
     yield from measure_panel.agreement(
         panel, rng, sums.sizes, counted, fleiss,
@@ -242,22 +241,22 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     """What `panel_of` makes of the table itself, without its rows: no row is left to have scores of its own."""
     layout, none = sums.layout, np.empty(0, dtype=np.int64)
     present = np.unique(sums.places)
-    place, kept, judges = np.searchsorted(present, sums.places), drops_of(layout.families), len(layout.judges)
+    place, drops, judges = np.searchsorted(present, sums.places), drops_of(layout.families), len(layout.judges)
     # Score sums [R, A, columns] of the whole panel, of each judge alone, and without each family.
     scores = sums.scores.astype(np.float64)
     stacked = np.concatenate([(scores @ layout.share)[..., None], scores], axis=3)
     alone = stacked.reshape(*stacked.shape[:2], -1)
-    without = (stacked[:, :, keep].mean(axis=2) for keep in kept.values())
+    without = (stacked[:, :, keep].mean(axis=2) for keep in drops.values())
     columns = np.concatenate([stacked.mean(axis=2), alone, *without], axis=2)
     # In a line-up two agents have the same number of decisions in every cycle.
     means, meetings = columns / np.maximum(sums.lineups, 1)[:, :, None], []
     for a, b in combinations(range(len(sums.agents)), 2):
         common = np.flatnonzero((sums.lineups[:, a] > 0) & (sums.lineups[:, b] > 0))
         clusters, which = np.unique(place[common], return_inverse=True)
-        found, cycles = np.zeros((clusters.size, columns.shape[2])), np.zeros(clusters.size, dtype=np.int64)
-        np.add.at(found, which, means[common, a] - means[common, b])
+        gaps, cycles = np.zeros((clusters.size, columns.shape[2])), np.zeros(clusters.size, dtype=np.int64)
+        np.add.at(gaps, which, means[common, a] - means[common, b])
         np.add.at(cycles, which, sums.cycles[common])
-        meetings.append((found, cycles))
+        meetings.append((gaps, cycles))
     totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
     np.add.at(totals.transpose(1, 0, 2), place, columns)
     design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
@@ -269,11 +268,11 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,
         tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,
         layout.dimensions, layout.share, np.empty((0, judges, len(layout.dimensions))),
-        {judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, {}, calls, None, (), sums.digest,
+        {judge: np.broadcast_to(0.0, (call.ok, 1)) for judge, call in calls.items()}, {}, calls, None, (), sums.digest,
         agent_families=sums.agent_families,
     )  # fmt: skip
     return Panel(
         table, study, np.empty((0, judges, 1 + len(layout.dimensions))),
-        {family: k for k, family in enumerate(kept, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
+        {family: k for k, family in enumerate(drops, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
         meetings,
     )  # fmt: skip

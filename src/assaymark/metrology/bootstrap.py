@@ -230,12 +230,12 @@ def intraclass(
     n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
     own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
     # A constant judge leaves float noise here, which is no spread.
-    own_a, own_b = (np.where(own <= _FLAT * x * x, 0.0, own) for own, x in ((own_a, a), (own_b, b)))
+    own_a, own_b = (np.where(variance <= _FLAT * x * x, 0.0, variance) for variance, x in ((own_a, a), (own_b, b)))
     shared = np.where((own_a > 0) & (own_b > 0), n * np.asarray(products) - a * b, 0.0)
     apart = own_a + own_b - 2 * shared
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = 2 * shared / (own_a + own_b + ((n - 1) * (a - b) ** 2 - apart) / n)
-    return np.where((own_a > 0) | (own_b > 0), found, np.nan)
+        rho = 2 * shared / (own_a + own_b + ((n - 1) * (a - b) ** 2 - apart) / n)
+    return np.where((own_a > 0) | (own_b > 0), rho, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,9 +325,9 @@ class KappaSums:
             )
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
-        if isinstance(found := make()[0], str):
-            raise NotMeasurableError(found)
-        return found
+        if isinstance(result := make()[0], str):
+            raise NotMeasurableError(result)
+        return result
 
     def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
@@ -343,21 +343,21 @@ class KappaSums:
         method = f"cluster bootstrap, {kind} {size} resamples of {self.clusters} clusters"
         ends = percentile_ends(values, mass, level).tolist()
         defined = ~np.isnan(values)
-        found: list[Interval | str] = []
-        for low, high, row, known in zip(*ends, values, defined, strict=True):
-            if known.all():
-                found.append(Interval(low, high, method))
+        intervals: list[Interval | str] = []
+        for low, high, row, finite in zip(*ends, values, defined, strict=True):
+            if finite.all():
+                intervals.append(Interval(low, high, method))
                 continue
             # The interval of the resamples that have a kappa, unless too many have none.
-            share, lost = 1 - float(np.average(known, weights=mass)), int((~known).sum())
-            said = f"{method}; {lost} without a {AGREEMENT[self.form]} left out ({share:.3%} of the mass)"
+            share, lost = 1 - float(np.average(finite, weights=mass)), int((~finite).sum())
+            text = f"{method}; {lost} without a {AGREEMENT[self.form]} left out ({share:.3%} of the mass)"
             if share > 1 - level + 1e-9:
-                found.append(f"no interval: {said}, more than {1 - level:.3%}")
+                intervals.append(f"no interval: {text}, more than {1 - level:.3%}")
             else:
-                kept = percentile_ends(row[known][None], None if mass is None else mass[known], level)
-                low, high = kept[:, 0].tolist()
-                found.append(Interval(low, high, said))
-        return found
+                bounds = percentile_ends(row[finite][None], None if mass is None else mass[finite], level)
+                low, high = bounds[:, 0].tolist()
+                intervals.append(Interval(low, high, text))
+        return intervals
 
     def jackknife(self, level: float, blocks: Ints | None = None) -> list[Interval | str]:
         """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
@@ -375,13 +375,13 @@ class KappaSums:
         half = t_quantile(0.5 + level / 2, g - 1) * spread
         low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
         method = f"delete-one-{unit} jackknife, t({g - 1})"
-        found: list[Interval | str] = []
+        results: list[Interval | str] = []
         for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
             if gone:
-                found.append(f"no interval: {AGREEMENT[self.form]} is undefined without {gone} of the {g} {unit}s")
+                results.append(f"no interval: {AGREEMENT[self.form]} is undefined without {gone} of the {g} {unit}s")
             else:
-                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
-        return found
+                results.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
+        return results
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
@@ -478,13 +478,13 @@ def sharpe_ratios(
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
     k, n = series.shape
-    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
+    wrong = [pair for pair in pairs if not all(0 <= place < k for place in pair)]
     if wrong:
         raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])
     if block is None:  # the longest that any history, or any difference that varies, asks for
         compared = [series[i] - series[j] for i, j in pairs]
-        varying = [one for one in compared if one.std() > _FLAT * (1.0 + np.abs(one).max())]
-        block = max(block_length(one) for one in [*series, *varying])
+        varying = [row for row in compared if row.std() > _FLAT * (1.0 + np.abs(row).max())]
+        block = max(block_length(row) for row in [*series, *varying])
 
     def sharpe(mean: Floats, square: Floats) -> Floats:
         """Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
@@ -494,12 +494,12 @@ def sharpe_ratios(
 
     observed = sharpe(series.mean(axis=1), np.square(series).mean(axis=1))
     counted = day_counts(n, block, resamples, rng)
-    drawn = np.concatenate([sharpe(one @ series.T / n, one @ np.square(series).T / n) for one in counted])
+    drawn = np.concatenate([sharpe(row @ series.T / n, row @ np.square(series).T / n) for row in counted])
     method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, symmetric"
 
-    def ratio(value: float, found: Floats) -> OverTime:
+    def ratio(value: float, draws: Floats) -> OverTime:
         # A resample of one day again and again has no ratio: it strays without bound.
-        strayed = np.where(np.isfinite(found), np.abs(found - value), np.inf)
+        strayed = np.where(np.isfinite(draws), np.abs(draws - value), np.inf)
         half = float(np.sort(strayed)[min(resamples - 1, math.ceil(level * resamples) - 1)])
         p = (1 + int((strayed >= abs(value)).sum())) / (1 + resamples)
         return OverTime(value, value - half, value + half, p, n, block, method)
@@ -511,7 +511,7 @@ def sharpe_ratios(
 
 def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> list[Floats]:
     """How often each day stands in each resample, in tables of shape (some, n): means and ratios need no more."""
-    found, size, place = [], max(1, _AT_ONCE // n), np.arange(n)
+    counts, size, place = [], max(1, _AT_ONCE // n), np.arange(n)
     for start in range(0, resamples, size):
         rows = min(size, resamples - start)
         begins = rng.random((rows, n)) < 1.0 / length
@@ -520,8 +520,8 @@ def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) 
         begin = np.take_along_axis(rng.integers(0, n, (rows, n)), first, axis=1)
         days = (begin + place - first) % n  # the last day is followed by the first
         flat = (np.arange(rows)[:, None] * n + days).ravel()
-        found.append(np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float))
-    return found
+        counts.append(np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float))
+    return counts
 
 
 def _series(source: str, values: Floats) -> Floats:

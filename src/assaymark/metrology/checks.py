@@ -36,8 +36,8 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
             fail(source, name, what)
         broken = x != np.floor(x)
         if broken.any():
-            seen = float(x[broken][0])
-            fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
+            rating = float(x[broken][0])
+            fail(source, name, f"ratings must be whole (first that is not: {rating!r}); use round_half_up, then clip")
         # Beyond this, the conversion below would wrap around into the scale.
         x = np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
     _shaped(source, name, x, ndim)
@@ -74,8 +74,8 @@ def labels(source: str, name: str, values: Sequence[Any] | NDArray[Any], n: int)
         fail(source, name, f"must have one entry for each of the {n} items (got shape {x.shape})")
     if x.dtype.kind not in "iuUS" and not (x.dtype.kind == "O" and all(isinstance(item, str) for item in x)):
         fail(source, name, f"must be names or whole numbers (got {_kind_of(x)})")
-    found, codes = np.unique(x, return_inverse=True)
-    return tuple(found.tolist()), codes.astype(np.int64, copy=False)
+    names, codes = np.unique(x, return_inverse=True)
+    return tuple(names.tolist()), codes.astype(np.int64, copy=False)
 
 
 def probability(source: str, name: str, value: float, *, inclusive: bool = False) -> float:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import Calls, ScoreTable, assembled, weight_problems, weight_shares
+from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, repeated
 from assaymark.rows import read
@@ -54,15 +54,15 @@ class Problems:
         """One problem."""
         self.problems.append(Problem(where, what))
 
-    def rows(self, bad: Bools, column: str, what: str, seen: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
+    def rows(self, bad: Bools, column: str, what: str, values: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
         """One problem a row of ``bad`` [rows]."""
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
         for row in places[:LISTED].tolist():
-            value = seen[row] if seen is not None else None
+            value = values[row] if values is not None else None
             value = value.as_py() if isinstance(value, pa.Scalar) else value
             shown = "nothing" if value is None else f"{value!r:.60}"
-            self.add(f"row {row + 1}, {column}", what if seen is None else f"{what} (got {shown})")
+            self.add(f"row {row + 1}, {column}", what if values is None else f"{what} (got {shown})")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,43 +82,43 @@ class Columns:
         cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None, scale: Scale = SCALE
     ) -> Columns:
         """The columns of a raw table, or everything that is wrong with it."""
-        known = "family" in table.column_names
-        if not known and "judge" in table.column_names:
+        given_family = "family" in table.column_names
+        if not given_family and "judge" in table.column_names:
             table = table.append_column("family", table.column("judge"))
         numeric = numeric_columns(table)
         chosen, header = named_dimensions(table.schema, dimensions, numeric)
         if not table.num_rows:
             header.append(Problem("", "no rows"))
-        found = Problems(list(header))
+        problems = Problems(list(header))
         scores = []
         for name in chosen:
-            values, _ = _numbers(table, name, found, "scores")
+            values, _ = _numbers(table, name, problems, "scores")
             off = (values < scale[0]) | (values > scale[1])
             if off.any():
-                found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
+                problems.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
             scores.append(values)
         if header:
-            raise InputError(source, found.problems, more=found.more)
+            raise InputError(source, problems.problems, more=problems.more)
         names, codes, numbers = dict[str, tuple[str, ...]](), dict[str, Ints](), dict[str, Ints]()
         for name in (*TEXTS, *OPTIONAL_TEXTS):
             if name in table.column_names:
-                names[name], codes[name] = _texts(table, name, found)
+                names[name], codes[name] = _texts(table, name, problems)
         for name, least in WHOLE.items():
             if name not in table.column_names:
                 continue
-            values, readable = _numbers(table, name, found, "whole numbers")
+            values, readable = _numbers(table, name, problems, "whole numbers")
             if name == "replicate" and readable:  # may be empty and is then 1
                 values = np.where(np.isnan(values), 1.0, values)
             bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
             if readable and bad.any():
-                found.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
+                problems.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
             numbers[name] = np.where(bad, least, values).astype(np.int64)
         columns = cls(names, codes, numbers, chosen, np.stack(scores, axis=1),
-                      tuple(name for name in numeric if name not in chosen), known)  # fmt: skip
-        if not found.problems:
-            columns._check(found)
-        if found.problems:
-            raise InputError(source, found.problems, more=found.more)
+                      tuple(name for name in numeric if name not in chosen), given_family)  # fmt: skip
+        if not problems.problems:
+            columns._check(problems)
+        if problems.problems:
+            raise InputError(source, problems.problems, more=problems.more)
         return columns
 
     @property
@@ -155,26 +155,26 @@ class Columns:
     def digest(self, weights: Floats) -> str:
         """Sixteen hex digits over everything that analyses read, whatever the order of the rows."""
         order = np.lexsort((self.numbers["trial"], self.codes["judge"], self.codes["trajectory"]))
-        found = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
+        hasher = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
         for name in sorted(self.codes):
-            found.update(repr((name, self.names[name])).encode())
-            found.update(self.codes[name][order].tobytes())
+            hasher.update(repr((name, self.names[name])).encode())
+            hasher.update(self.codes[name][order].tobytes())
         for name in sorted(self.numbers):
-            found.update(name.encode() + self.numbers[name][order].tobytes())
-        found.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
-        return found.hexdigest()[:16]
+            hasher.update(name.encode() + self.numbers[name][order].tobytes())
+        hasher.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
+        return hasher.hexdigest()[:16]
 
-    def _check(self, found: Problems) -> None:
+    def _check(self, flaws: Problems) -> None:
         """What would make the table ambiguous."""
-        found.problems += name_problems({name: self.names[name] for name in _NAMED})
+        flaws.problems += name_problems({name: self.names[name] for name in _NAMED})
         for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
-            found.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
+            flaws.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
         if "derivation" in self.names and "honest" not in self.names["derivation"]:
-            found.add("derivation", "no row is honest; control cells are held against honest records")
+            flaws.add("derivation", "no row is honest; control cells are held against honest records")
         all_values = {**self.codes} | {
             name: self.numbers[name] for name in ("replicate", "length") if name in self.numbers
         }
-        for one, others in (
+        for name, others in (
             ("judge", ("family",)),
             ("agent", ("agent_family",)),
             ("trajectory", ("agent", "cluster", "cycle", "format", "derivation", "parent")),
@@ -182,19 +182,19 @@ class Columns:
             ("trajectory", ("replicate", "length")),
         ):
             for other in others:
-                if one not in self.codes or other not in all_values:
+                if name not in self.codes or other not in all_values:
                     continue
                 # Each goes with one other: two of them name neither.
-                codes, names, values = self.codes[one], self.names[one], all_values[other]
+                codes, names, values = self.codes[name], self.names[name], all_values[other]
                 first = np.empty(len(names), dtype=np.int64)
                 first[codes[::-1]] = values[::-1]
                 wrong = np.unique(codes[np.flatnonzero(first[codes] != values)])
-                found.more += max(0, wrong.size - LISTED)
+                flaws.more += max(0, wrong.size - LISTED)
                 for code in wrong[:LISTED].tolist():
-                    seen = np.unique(values[codes == code]).tolist()
-                    shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
+                    distinct = np.unique(values[codes == code]).tolist()
+                    shown = [self.names[other][k] if other in self.names else str(k) for k in distinct]
                     more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
-                    found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
+                    flaws.add(f"{name} {names[code]}", f"one {name} has one {other} (got {', '.join(shown[:5])}{more})")
         trial = self.numbers["trial"]
         numbers, place = np.unique(trial, return_inverse=True)
         key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
@@ -202,12 +202,12 @@ class Columns:
         again = np.zeros(key.size, dtype=bool)
         again[order[1:]] = key[order][1:] == key[order][:-1]
         rows = np.flatnonzero(again)
-        found.more += max(0, rows.size - LISTED)
+        flaws.more += max(0, rows.size - LISTED)
         for row in rows[:LISTED].tolist():
             where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
-            found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
+            flaws.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
         if not self.usable.any():
-            found.add("", "no row has a score on every dimension")
+            flaws.add("", "no row has a score on every dimension")
 
 
 def read_scores(
@@ -224,8 +224,8 @@ def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
     what = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
     wrong = [
         Problem(column, f"{what} (got {name!r:.60})")
-        for column, given in names.items()
-        for name in given
+        for column, entries in names.items()
+        for name in entries
         if not _NAME.fullmatch(name)
     ]
     if AGGREGATE in names.get("judge", ()):
@@ -247,7 +247,7 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
 
 def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
     """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
-    found = []
+    numeric = []
     for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
         kind = _kind_of(column.type)
         if column.name in KNOWN:
@@ -255,8 +255,8 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
         if kind == "text" and isinstance(table, pa.Table):
             text, bad = _number_text(table.column(k))
             kind = "" if bad.any() or text.null_count == len(text) else "number"
-        found += [column.name] if kind == "number" else []
-    return found
+        numeric += [column.name] if kind == "number" else []
+    return numeric
 
 
 def _kind_of(kind: pa.DataType) -> str:
@@ -268,7 +268,7 @@ def _kind_of(kind: pa.DataType) -> str:
 
 
 def named_dimensions(
-    schema: pa.Schema, wanted: Sequence[str] | None, numeric: Sequence[str]
+    schema: pa.Schema, names: Sequence[str] | None, numeric: Sequence[str]
 ) -> tuple[tuple[str, ...], list[Problem]]:
     """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
     columns = schema.names
@@ -283,24 +283,24 @@ def named_dimensions(
             meant = next((f"; is it {other!r}?" for other in unknown if close and other.lower() == close[0]), "")
             what = f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}"
             problems.append(Problem(name, what))
-    if wanted is None and _CHECKED in (schema.metadata or {}):
-        wanted = schema.metadata[_CHECKED].decode(errors="replace")
-    if isinstance(wanted, str):
-        wanted = [name.strip() for name in wanted.split(",")]
-    if wanted is None:
-        wanted = numeric or [name for name in unknown if name in SCORE_NAMES]
+    if names is None and _CHECKED in (schema.metadata or {}):
+        names = schema.metadata[_CHECKED].decode(errors="replace")
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
+    if names is None:
+        names = numeric or [name for name in unknown if name in SCORE_NAMES]
         if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
             # Numeric columns, of which only a person knows whether they are scores.
             places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
             more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
             flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
-            said = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
-            return (), [*problems, Problem("dimensions", f"{said} (got {', '.join(places)}{more})")]
-    if not wanted:
+            advice = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
+            return (), [*problems, Problem("dimensions", f"{advice} (got {', '.join(places)}{more})")]
+    if not names:
         problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
     chosen = []
-    for name in sorted(set(wanted)):
-        if list(wanted).count(name) > 1:
+    for name in sorted(set(names)):
+        if list(names).count(name) > 1:
             problems.append(Problem(name, "this dimension is named more than once"))
         if name == AGGREGATE or name in KNOWN:
             problems.append(Problem(name, "this name is not available for a dimension"))
@@ -314,11 +314,11 @@ def named_dimensions(
     return tuple(chosen), problems
 
 
-def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...], Ints]:
+def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, ...], Ints]:
     """Sorted names and codes of a text column."""
     column = table.column(name)
     if pa.types.is_nested(column.type):
-        found.add(name, f"must be text or whole numbers (got {column.type})")
+        problems.add(name, f"must be text or whole numbers (got {column.type})")
         return (), np.zeros(len(column), dtype=np.int64)
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
@@ -331,7 +331,7 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
     if names.null_count or encoded.null_count or name in _DEFAULTS:
         texts = encoded.cast(encoded.type.value_type).cast(pa.string())
         if name not in _DEFAULTS and texts.null_count:
-            found.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
+            problems.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
         encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
     return in_order(names.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
@@ -340,11 +340,11 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
 def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
     """The names that occur, sorted, and the place of each row's name among them; ``codes`` [rows] are places now."""
     used = np.bincount(codes, minlength=len(names)) > 0
-    kept = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
-    if kept == names:
-        return tuple(kept), codes
-    place = {name: k for k, name in enumerate(kept)}
-    return tuple(kept), np.array([place.get(name, 0) for name in names], dtype=codes.dtype)[codes]
+    present = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
+    if present == names:
+        return tuple(present), codes
+    place = {name: k for k, name in enumerate(present)}
+    return tuple(present), np.array([place.get(name, 0) for name in names], dtype=codes.dtype)[codes]
 
 
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
@@ -355,7 +355,7 @@ def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
     return text, np.asarray(bad.to_numpy(), dtype=bool)
 
 
-def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple[Floats, bool]:
+def _numbers(table: pa.Table, name: str, problems: Problems, missing: str) -> tuple[Floats, bool]:
     """A column as floats, NaN where it is empty, and whether it could be read."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
@@ -364,18 +364,15 @@ def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple
     if kind == "text":
         text, bad = _number_text(column)
         if bad.any():
-            found.rows(bad, name, f"text where {missing} belong", column)
+            problems.rows(bad, name, f"text where {missing} belong", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
     elif kind != "number" and not pa.types.is_null(column.type):
-        found.add(name, f"must hold {missing} (got {column.type})")
+        problems.add(name, f"must hold {missing} (got {column.type})")
         return np.full(len(column), np.nan), False
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
 
-
-MISSING_SCORE: Final = "a score is missing"
-"""The reason recorded for a row without a score on every dimension."""
 
 _NUMBERS: Final = {name: pa.float64() for name in ("value", "low", "high", "level")} | {"n": pa.int64()}
 _FIELDS: Final = ("name", "labels", *_NUMBERS, "n_of", "method", "state", "unit", "inputs", "detail")
@@ -406,14 +403,14 @@ def score_table_of(
     share = weight_shares(columns.dimensions, weights)
     # The rows of one derivation in the order of trajectory, judge and trial.
     codes, names = columns.codes, columns.names
-    kept = np.ones(codes["judge"].size, dtype=bool)
+    chosen_rows = np.ones(codes["judge"].size, dtype=bool)
     if "derivation" in codes:
-        kept = codes["derivation"] == names["derivation"].index(derivation)
+        chosen_rows = codes["derivation"] == names["derivation"].index(derivation)
     order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
-    order = order[kept[order]]
+    order = order[chosen_rows[order]]
     ids, start, trajectory = np.unique(codes["trajectory"][order], return_index=True, return_inverse=True)
-    found, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
-    judges = tuple(names["judge"][k] for k in found)
+    places, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
+    judges = tuple(names["judge"][k] for k in places)
     usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
     # What belongs to a trajectory [N], and the mean and the first of the usable trials by judge [N, J, D].
     of = {name: values[order[start]] for name, values in (*codes.items(), *columns.numbers.items())}
@@ -426,18 +423,18 @@ def score_table_of(
     lowest = np.full((counts.size, scores.shape[1]), np.nan)
     lowest[slot[::-1]] = scores[usable][::-1]  # the last to be written is the lowest trial
     opening, scored = lowest.reshape(*shape, -1), counts.reshape(shape) > 0
-    whole: Bools = np.asarray(scored.all(axis=1))
-    complete, rest = (np.flatnonzero(first & which) for which in (whole, scored.any(axis=1) & ~whole))
+    full: Bools = np.asarray(scored.all(axis=1))
+    complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
     chosen, n = np.concatenate([complete, rest]), complete.size
 
-    def held(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+    def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
         """The names that occur in some rows, and for every row the place of its name among them (there only)."""
         used = np.unique(of[name][rows])
         return tuple(names[name][k] for k in used), np.searchsorted(used, of[name]).astype(np.int64)
 
-    agents, agent = held("agent", np.flatnonzero(first))
-    cycles = held("cycle" if "cycle" in codes else "cluster", chosen)
-    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else held("format", complete)
+    agents, agent = names_of("agent", np.flatnonzero(first))
+    cycles = names_of("cycle" if "cycle" in codes else "cluster", chosen)
+    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else names_of("format", complete)
     makers = None
     if "agent_family" in codes:
         families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
@@ -458,23 +455,23 @@ def score_table_of(
     lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
     return assembled(
         n, tuple(names["trajectory"][k] for k in ids[chosen]),
-        [(one, code[chosen]) for one, code in ((agents, agent), cycles, held("cluster", chosen), formats)],
+        [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
         (judges, tuple(names["family"][k] for k in codes["family"][order[where]]), columns.dimensions, share),
         mean[chosen], opening[chosen], bool((counts > 1).any()),
-        _repeats(of, whole, mean @ share, opening @ share, names["agent"]),
+        _repeats(of, full, mean @ share, opening @ share, names["agent"]),
         of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,
-        left_out=tuple(names["trajectory"][k] for k in ids[first & ~whole]), digest=columns.digest(share),
+        left_out=tuple(names["trajectory"][k] for k in ids[first & ~full]), digest=columns.digest(share),
         lacking=lacking.reshape(-1, len(agents)), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
 
 
 def _repeats(
-    of: Mapping[str, Ints], whole: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
+    of: Mapping[str, Ints], full: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
 ) -> dict[str, tuple[Floats, ...]]:
     """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
     if "replicate" not in of:
         return {}
-    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(whole)
+    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(full)
     # Ties keep the order of trajectories, of which the first stands for its replicate.
     scored = scored[np.lexsort((of["replicate"][scored], cycle[scored], agent[scored]))]
     key = np.stack([agent[scored], cycle[scored], of["replicate"][scored]])
@@ -483,11 +480,11 @@ def _repeats(
     scored, key = scored[fresh], key[:, fresh]
     starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
     aggregates = np.stack([mean[scored], opening[scored]], axis=-1)
-    found: dict[int, list[Floats]] = defaultdict(list)
+    by_agent: dict[int, list[Floats]] = defaultdict(list)
     for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
         if stop - start > 1:
-            found[int(key[0, start])].append(aggregates[start:stop])
-    return {agents[code]: tuple(groups) for code, groups in found.items()}
+            by_agent[int(key[0, start])].append(aggregates[start:stop])
+    return {agents[code]: tuple(groups) for code, groups in by_agent.items()}
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:

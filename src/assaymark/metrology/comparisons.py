@@ -56,9 +56,9 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     active = group_sums(graded.astype(np.float64), codes, clusters) > 0
     width = max(1, int(active.sum(axis=1).max()))
     if width < grades.shape[1]:  # of a crowd each cluster has few judges, and no other has a share in its fit
-        own = np.argsort(~active, axis=1, kind="stable")[:, :width]
-        scores, part = panel_fit(np.take_along_axis(grades, own[codes], axis=1), codes, clusters)
-        return scores, np.where(part < 0, -1, own[codes, part])
+        columns = np.argsort(~active, axis=1, kind="stable")[:, :width]
+        scores, part = panel_fit(np.take_along_axis(grades, columns[codes], axis=1), codes, clusters)
+        return scores, np.where(part < 0, -1, columns[codes, part])
     values = np.where(graded, grades, 0.0)
     count = graded.sum(axis=1)
     some = np.maximum(count, 1)
@@ -161,12 +161,12 @@ class Comparisons:
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
         place = grades.cycle * a + grades.agent
         # The plan's covariates [N, Q] of all graded records, where all of them are known.
-        names, lengths, own = study.claims.covariates, None, style or {}
-        given = {name: [own[name][key] for key in grades.trajectories] for name in names if name in own}
+        names, lengths, styles = study.claims.covariates, None, style or {}
+        columns = {name: [styles[name][key] for key in grades.trajectories] for name in names if name in styles}
         if grades.lengths is not None:
-            given["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
-        if names and all(name in given for name in names):
-            covariates = np.array([given[name] for name in names], dtype=np.float64).T
+            columns["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
+        if names and all(name in columns for name in names):
+            covariates = np.array([columns[name] for name in names], dtype=np.float64).T
             lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster
@@ -175,9 +175,9 @@ class Comparisons:
         records = None
         if np.isnan(values).any() and np.unique(place).size < place.size:
             records = values, np.searchsorted(present, grades.cycle), grades.agent
-        kept = ("names", "agents", "judges", "families", "agent_families", "clusters", "families_known")
+        copied = ("names", "agents", "judges", "families", "agent_families", "clusters", "families_known")
         return cls(
-            **{name: getattr(table, name) for name in kept}, cluster=cluster[present],
+            **{name: getattr(table, name) for name in copied}, cluster=cluster[present],
             weight=np.ones(present.size, dtype=np.int64), cells=cells[present], records=records,
             lengths=None if lengths is None else lengths[present], cycles=tuple(table.cycles[k] for k in present),
         )._in_order(study)  # fmt: skip
@@ -232,8 +232,8 @@ class Comparisons:
     @cached_property
     def own(self) -> Bools:
         """Which judges share a family with which agents [J, K]; none where families are not known."""
-        known = self.agent_families or {}
-        same = [[known.get(agent) == family for agent in self.agents] for family in self.families]
+        families = self.agent_families or {}
+        same = [[families.get(agent) == family for agent in self.agents] for family in self.families]
         return np.array(same, dtype=bool).reshape(len(self.judges), len(self.agents))
 
     @cached_property
@@ -250,8 +250,8 @@ class Comparisons:
     @cached_property
     def judge_means(self) -> Floats:
         """Cluster means [S, G, J, K] of every judge and agent, NaN where a judge has no score of an agent."""
-        found = _means(self.cells, self.cluster, len(self.clusters), self.weight)
-        return np.asarray(found.transpose(3, 0, 2, 1))
+        means = _means(self.cells, self.cluster, len(self.clusters), self.weight)
+        return np.asarray(means.transpose(3, 0, 2, 1))
 
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
         """Paired differences as these judges see them (default: all)."""
@@ -307,9 +307,9 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:
     """Means [size, ...] of the rows of values [N, ...] by their code, of what is there; NaN where nothing is."""
     if weight is None and np.unique(codes).size == codes.size:
-        found = np.full((size, *values.shape[1:]), np.nan)
-        found[codes] = values
-        return found
+        means = np.full((size, *values.shape[1:]), np.nan)
+        means[codes] = values
+        return means
     there = ~np.isnan(values)
     share = there * (1.0 if weight is None else weight.reshape(-1, *[1] * (values.ndim - 1)).astype(np.float64))
     counts, sums = (np.zeros((size, *values.shape[1:])) for _ in range(2))

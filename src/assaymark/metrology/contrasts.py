@@ -127,8 +127,8 @@ class Tested:
 
 def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
     """One column of several tests as the public result."""
-    known = not np.isnan(tests.low[column])
-    low, high = (float(tests.low[column]), float(tests.high[column])) if known else (None, None)
+    bounded = not np.isnan(tests.low[column])
+    low, high = (float(tests.low[column]), float(tests.high[column])) if bounded else (None, None)
     difference, p = float(tests.difference[column]), float(tests.p[column])
     return Contrast(difference, low, high, p, n, tests.clusters, tests.method[column])
 
@@ -247,9 +247,9 @@ def flip_tests(
     least = np.abs(sum_of_all) - _ZERO
     pieces = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
     for block in blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * g))):
-        for one in pieces:
-            far = np.abs(sum_of_all[one] - 2 * (block @ columns[:, one])) >= least[one]
-            hits[one] += np.count_nonzero(far, axis=0)
+        for piece in pieces:
+            far = np.abs(sum_of_all[piece] - 2 * (block @ columns[:, piece])) >= least[piece]
+            hits[piece] += np.count_nonzero(far, axis=0)
     # Of two opposite patterns only one is enumerated: turning every sign changes no distance from 0.
     total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
 
@@ -265,8 +265,8 @@ def flip_tests(
             ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
             for block in blocks(turned[some], _ROWS)
         ]
-        one, other = (np.concatenate(side) for side in zip(*means, strict=True))
-        starts, stops = np.minimum(one, other), -np.maximum(one, other)
+        first, other = (np.concatenate(side) for side in zip(*means, strict=True))
+        starts, stops = np.minimum(first, other), -np.maximum(first, other)
         return [np.partition(starts, need - 1, axis=0)[need - 1], -np.partition(stops, need - 1, axis=0)[need - 1]]
 
     method = f"sign flip, exact: all {2**g}" if exact else f"sign flip, drawn: {resamples}"
@@ -279,16 +279,16 @@ def _split(
     ends: Callable[[Floats, Ints], Sequence[Floats]],
 ) -> list[Tested]:  # fmt: skip
     """Each pair's tests, from the p-values of all of their columns, with ``ends`` where intervals are wanted."""
-    found, start = [], 0
-    for (sums, counts), wanted in zip(parts, intervals, strict=False):
+    tests, start = [], 0
+    for (sums, counts), interval in zip(parts, intervals, strict=False):
         width = sums.shape[1]
         low, high = np.full((2, width), np.nan)
-        if wanted:
+        if interval:
             low[:leading], high[:leading] = ends(sums[:, :leading], counts)
         difference = settle(sums.sum(axis=0) / counts.sum())
-        found.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
+        tests.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
-    return found
+    return tests
 
 
 # All pairs at once: a t test whose variance leans on that of all pairs, also for clusters that follow each other.
@@ -503,8 +503,8 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
     # Pairs that share an agent are dependent, so that their variances spread less than independent ones would.
     excess = squares / np.maximum(count - 1, 1) * (agents + 1) / agents - chance
     unequal = excess > 1e-12
-    found = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
-    return np.where(count < 3, 0.0, found)
+    df = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
+    return np.where(count < 3, 0.0, df)
 
 
 # The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
@@ -594,8 +594,8 @@ class EffectiveT:
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
     """Test every pair over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
     scores = scores_of("serial_contrasts", "table", table, 2)
-    found = serial_tests(pair_differences(scores), scores)
-    columns = [[None if x != x else x for x in getattr(found, one.name).tolist()] for one in fields(EffectiveT)]
+    tests = serial_tests(pair_differences(scores), scores)
+    columns = [[None if x != x else x for x in getattr(tests, field.name).tolist()] for field in fields(EffectiveT)]
     return {
         pair: SerialContrast("cannot be tested" if block is None else "tested", gap, None if block is None else
                              1 if block == 1 else 2, rho, int(clusters), *rest)
@@ -611,18 +611,18 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
     tested = counts >= FEWEST_CONSECUTIVE
     table = effects[:, _occurring(tested, effects.shape[1])]
     table = table[~np.isnan(table).any(axis=1)]
-    found = EffectiveT(*np.full((8, counts.size), np.nan))
-    found.clusters[:], found.p[:] = counts, 1.0
+    tests = EffectiveT(*np.full((8, counts.size), np.nan))
+    tests.clusters[:], tests.p[:] = counts, 1.0
     for k in np.flatnonzero(~tested & (counts > 0)).tolist():
-        found.gap[k] = settle(differences[present[:, k], k].mean())
+        tests.gap[k] = settle(differences[present[:, k], k].mean())
     # Pairs that have the same clusters are tested together: all of them at once where nothing is missing.
     patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
     for p, rows in enumerate(patterns.T):
         columns = np.flatnonzero(tested)[pattern.ravel() == p]
         result = effective_t(differences[np.ix_(rows, columns)], table)
-        for one in fields(EffectiveT):
-            getattr(found, one.name)[columns] = getattr(result, one.name)
-    return found
+        for field in fields(EffectiveT):
+            getattr(tests, field.name)[columns] = getattr(result, field.name)
+    return tests
 
 
 def effective_t(differences: Floats, table: Floats) -> EffectiveT:
@@ -650,9 +650,9 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
         error = np.sqrt(variance / effective)
         df = np.where(error == 0, np.nan, effective - 1)
         p = t_p(gap, error, effective - 1, n)
-        found = np.stack([gap, np.full(p.shape, block), rho, np.full(p.shape, n), effective, df, error, p])
+        candidate = np.stack([gap, np.full(p.shape, block), rho, np.full(p.shape, n), effective, df, error, p])
         # The one with the larger p, pair by pair; the first where they are equal.
-        best = found if best is None else np.where(found[-1] > best[-1], found, best)
+        best = candidate if best is None else np.where(candidate[-1] > best[-1], candidate, best)
     assert best is not None
     return EffectiveT(*best)
 
@@ -673,8 +673,8 @@ def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], f
     total = float(np.square(rest).sum())
     if agents < 2 or clusters < 3 or total <= FLAT_VARIANCE * rest.size:
         return [], None
-    found = [float(_lagged(rest, lag).sum()) / total for lag in range(1, min(longest, clusters - 1) + 1)]
-    return found, 1.645 / math.sqrt((clusters - 1) * (agents - 1)) - 1 / clusters
+    values = [float(_lagged(rest, lag).sum()) / total for lag in range(1, min(longest, clusters - 1) + 1)]
+    return values, 1.645 / math.sqrt((clusters - 1) * (agents - 1)) - 1 / clusters
 
 
 def _blocks(values: Floats, size: int) -> Floats:

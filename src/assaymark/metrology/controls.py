@@ -73,8 +73,8 @@ def cell_agreement(
         checks.probability(source, "quantile", quantile)
     # Mean over the judges of each family [n, F], NaN where none has a score.
     tables = list[Floats]()
-    for name, given in (("cell", cell), ("honest", honest)):
-        scores = estimates.scores_of(source, name, given, 2)
+    for name, grades in (("cell", cell), ("honest", honest)):
+        scores = estimates.scores_of(source, name, grades, 2)
         if (judges := scores.shape[1]) != len(families):
             checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
         member = np.array([[family == other for other in names] for family in families], dtype=np.float64)
@@ -84,8 +84,8 @@ def cell_agreement(
     checks.labels(source, "honest_cluster", honest_cluster, len(tables[1]))
     codes = estimates.cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
     in_cell, in_honest = (~np.isnan(table).any(axis=1) for table in tables)
-    for name, whole in (("cell", in_cell), ("honest", in_honest)):
-        if not whole.any():
+    for name, complete in (("cell", in_cell), ("honest", in_honest)):
+        if not complete.any():
             raise NotMeasurableError(f"cell_agreement: no {name} record has a score from every judge family")
     texts, records = tables[0][in_cell], tables[1][in_honest]
     _, codes = np.unique(codes[np.concatenate([in_honest, in_cell])], return_inverse=True)
@@ -103,10 +103,10 @@ def cell_agreement(
         ratings = np.asarray(round_half_up(ratings))
     weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
     kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in combinations(range(count), 2)]
-    known = [kappa for kappa in kappas if kappa is not None]
-    kappa = float(np.mean(known)) if known and len(known) == len(kappas) else None
-    unanimous, left = (bool(found) and all(shift.p <= alpha + TOLERANCE for shift in found.values())
-                       for found in (each, drops))  # fmt: skip
+    defined = [kappa for kappa in kappas if kappa is not None]
+    kappa = float(np.mean(defined)) if defined and len(defined) == len(kappas) else None
+    unanimous, left = (bool(shifts) and all(shift.p <= alpha + TOLERANCE for shift in shifts.values())
+                       for shifts in (each, drops))  # fmt: skip
     status: CellStatus = "not measurable" if count < 2 else _status(kappa, unanimous, left, PUBLISH, METHODOLOGY)
     return CellAgreement(status, unanimous, left, kappa, shifts[count], each, drops)
 
@@ -120,7 +120,7 @@ def _status(
     return "methodology" if kappa is not None and left and kappa >= halt - TOLERANCE else "halt"
 
 
-def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
+def cell_equivalent(agreement: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
     """Whether every judge family scores the cell like honest records, to within a margin (Schuirmann 1987)."""
     checks.probability("cell_equivalent", "alpha", alpha)
     if not margin > 0:
@@ -128,7 +128,7 @@ def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float =
     return all(
         shift.se is not None
         and estimates.student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + TOLERANCE
-        for shift in found.each.values()
+        for shift in agreement.each.values()
     )
 
 
@@ -158,21 +158,21 @@ def _shifts(
     # Cells are held against the honest mean of their own cluster where it has one, else against one reference.
     matched = (counts[1] > 0) & (quantile is None)
     means = sums[1] / np.maximum(counts[1], 1)[:, None]
-    held = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
-    held, alone = (
-        estimates.leave_out(held, consecutive), estimates.leave_out(np.where(matched, 0.0, counts[0]), consecutive),
+    totals = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
+    totals, alone = (
+        estimates.leave_out(totals, consecutive), estimates.leave_out(np.where(matched, 0.0, counts[0]), consecutive),
     )  # fmt: skip
     n, m = estimates.leave_out(counts[0], consecutive)[:, None], estimates.leave_out(counts[1], consecutive)[:, None]
     if quantile is None:
         reference = estimates.leave_out(sums[1], consecutive) / np.where(m > 0, m, np.nan)
     else:
         units = (estimates.neighbour_blocks(clusters) if consecutive else np.arange(clusters))[places[1]]
-        kept = [np.ones(units.size, dtype=np.bool_), *(units != unit for unit in range(len(n) - 1))]
-        reference = np.full((len(n), held.shape[1]), np.nan)
-        for row, rows in enumerate(kept):
+        masks = [np.ones(units.size, dtype=np.bool_), *(units != unit for unit in range(len(n) - 1))]
+        reference = np.full((len(n), totals.shape[1]), np.nan)
+        for row, rows in enumerate(masks):
             if rows.any():
                 reference[row] = np.quantile(scores[1][rows], quantile, axis=0)
-    deltas = (held - alone[:, None] * np.where(alone[:, None] > 0, reference, 0.0)) / np.where(n > 0, n, np.nan)
+    deltas = (totals - alone[:, None] * np.where(alone[:, None] > 0, reference, 0.0)) / np.where(n > 0, n, np.nan)
     df = len(deltas) - 2
     if df < 1 or np.isnan(deltas).any():
         return [CellShift(delta, None, 0, 1.0) for delta in deltas[0].tolist()]
@@ -287,13 +287,13 @@ class _Held:
         scores, self.rows = _variants(table, self.drops), np.arange(table.n)
         self.quartile = np.quantile(self.reference, 0.25, axis=1) if honest.n else np.full(len(scores), np.nan)
         place = {family: v for v, family in enumerate(self.drops, start=1)}
-        own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
+        makers = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
         self.family = ", ".join(sorted(set(cell.composers) & set(table.families))) or None
         if kind in PAIRED:
             where = {key: row for row, key in enumerate(honest.trajectories)}
-            found = np.array([where.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
-            self.rows = np.flatnonzero(found >= 0)
-            base = self.reference[:, found[self.rows]]
+            parents = np.array([where.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
+            self.rows = np.flatnonzero(parents >= 0)
+            base = self.reference[:, parents[self.rows]]
             self.method = "mean paired difference from the honest record it was made from"
         elif not honest.n:
             base, self.method = np.zeros((len(scores), table.n)), "difference from honest records"
@@ -306,7 +306,7 @@ class _Held:
             self.method = "mean difference from the honest first quartile"
         rows = self.rows
         gaps = scores[:, rows, 0] - base
-        without = gaps[own[rows], np.arange(rows.size)]
+        without = gaps[makers[rows], np.arange(rows.size)]
         codes, at = np.unique(table.cluster[rows], return_inverse=True)
         self.clusters, self.counts = [table.clusters[c] for c in codes], np.bincount(at, minlength=codes.size)
         self.sums = estimates.group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
@@ -326,9 +326,9 @@ class _Held:
         self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if kind in FALLING else p
         # Whether the composer's own judges move the gate number so far that it is primary without them.
         self.triggered = tested and self.family is not None and halo >= study.cells.halo - TOLERANCE
-        self.primary: tuple[int, Ints, str] = 0, np.zeros_like(own), "panel"
+        self.primary: tuple[int, Ints, str] = 0, np.zeros_like(makers), "panel"
         if kind in GATED and self.triggered:
-            self.primary = blank.size - 2, own, f"without {self.family}"
+            self.primary = blank.size - 2, makers, f"without {self.family}"
         self.chosen: Floats = scores[self.primary[1], np.arange(table.n)]
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
@@ -346,8 +346,8 @@ class _Held:
         self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
     ) -> Measurement:
         """One column of differences as a measurement."""
-        found = None if state else contrast_of(self.tested, column, self.rows.size)
-        return measured(name, {"cell": self.cell.kind, **labels}, found, self.study, (self.rows.size, "trajectories"),
+        effect = None if state else contrast_of(self.tested, column, self.rows.size)
+        return measured(name, {"cell": self.cell.kind, **labels}, effect, self.study, (self.rows.size, "trajectories"),
                         method or self.method, state or "ok", detail,
                         inputs=f"{self.honest.digest}+{self.cell.table.digest}")  # fmt: skip
 
@@ -450,16 +450,16 @@ def cell_measurements(
     rng = np.random.default_rng(study.seed) if rng is None else rng
     drops = drops_of(honest.families)
     reference = _variants(honest, drops)
-    held = [_Held(cell, honest, reference, study) for cell in cells]
-    ruled = [one for one in held if one.cell.kind in GATED]
+    measured_cells = [_Held(cell, honest, reference, study) for cell in cells]
+    ruled = [cell for cell in measured_cells if cell.cell.kind in GATED]
 
     def adjusted(columns: Sequence[int]) -> dict[str, float]:
         """Holm-adjusted p by kind; what could not be tested holds its place with 1."""
-        p = [1.0 if one.state else float(one.p[column]) for one, column in zip(ruled, columns, strict=True)]
-        return dict(zip([one.cell.kind for one in ruled], holm(p).tolist(), strict=True)) if p else {}
+        p = [1.0 if cell.state else float(cell.p[column]) for cell, column in zip(ruled, columns, strict=True)]
+        return dict(zip([cell.cell.kind for cell in ruled], holm(p).tolist(), strict=True)) if p else {}
 
     # Each set of judges has its own Holm family: the primary ones, and all without one family.
-    p_holm = adjusted([one.primary[0] for one in ruled])
+    p_holm = adjusted([cell.primary[0] for cell in ruled])
     dropped = {family: adjusted([v] * len(ruled)) for v, family in enumerate(drops, start=1)}
     # The plan's minimum detectable effect of an aggregate contrast between two honest agents.
     present = np.zeros((len(honest.agents), len(honest.cycles)))
@@ -470,17 +470,17 @@ def cell_measurements(
     plain = study
     if study.rubric.coefficient == "alpha":  # texts of a cell are few, and every judge's; alpha is for the honest ones
         plain = study.model_copy(update={"rubric": study.rubric.model_copy(update={"agreement": None})})
-    for one in held:
+    for one in measured_cells:
         kind, chosen = one.cell.kind, one.chosen
         more: dict[str, JSON] = {"primary": one.primary[2], "values": np.sort(np.round(chosen[:, 0], 4)).tolist()}
         yield from _summaries("cell.score", one.cell.table, chosen, honest.names, study, more, {"cell": kind})
         if one not in ruled:
             continue
         # Agreement inside the cell, exactly as it is measured on honest records.
-        for found in agreement_measurements(panel_of(one.cell.table, plain), rng):
-            if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
-                yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind},
-                              method=f"{found.method}; undefined by design: all texts deserve the same score",
+        for measurement in agreement_measurements(panel_of(one.cell.table, plain), rng):
+            if measurement.name == "kappa.mean_pairwise" and "format" not in measurement.labels:
+                yield replace(measurement, name="cell.kappa", labels={**measurement.labels, "cell": kind},
+                              method=f"{measurement.method}; undefined by design: all texts deserve the same score",
                 )  # fmt: skip
         yield one.gate(p_holm[kind], mde)
         # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
@@ -495,7 +495,7 @@ def cell_measurements(
             state = state if drops or state else estimates.ONE_FAMILY
             detail = one.decided(column, dropped.get(family, {}).get(kind, 1.0), state)
             yield one.measure("cell.drop", column, state, detail, dropped=family)
-    yield from _separation({one.cell.kind: one for one in held}, honest.names, study)
+    yield from _separation({cell.cell.kind: cell for cell in measured_cells}, honest.names, study)
 
 
 def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> tuple[ScoreTable, list[Cell]]:
@@ -505,12 +505,12 @@ def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> t
 
 
 def measured(
-    name: str, labels: dict[str, str], found: Contrast | None, study: Study, count: tuple[int, str], method: str,
+    name: str, labels: dict[str, str], contrast: Contrast | None, study: Study, count: tuple[int, str], method: str,
     state: str, detail: dict[str, JSON], **parts: Any,
 ) -> Measurement:  # fmt: skip
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
-    value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
-    return number(Measurement, name, labels, value, count, f"{method}; {found.method}" if found else method,
+    value, ends = (None, None) if contrast is None else (contrast.difference, (contrast.low, contrast.high))
+    return number(Measurement, name, labels, value, count, f"{method}; {contrast.method}" if contrast else method,
                   state, detail, ends, study.inference.level, estimates.POINTS, **parts)  # fmt: skip
 
 
@@ -533,12 +533,12 @@ def _summaries(
                        estimates.NO_SCORES, more, inputs=table.digest)  # fmt: skip
 
 
-def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
+def _separation(cells: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
     """How far terse-but-correct records stand above verbose-but-wrong ones, on each dimension."""
-    a, b = held.get("cell_a"), held.get("cell_b")
+    a, b = cells.get("cell_a"), cells.get("cell_b")
     if a is None and b is None:
         return
-    missing = [kind for kind in ("cell_a", "cell_b") if kind not in held or not held[kind].cell.table.n]
+    missing = [kind for kind in ("cell_a", "cell_b") if kind not in cells or not cells[kind].cell.table.n]
     tested = None
     if a is not None and b is not None and not missing:
         base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
@@ -552,5 +552,5 @@ def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -
             "mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",
             f"not measured: no usable scores in {' and '.join(missing)}",
             {"p": None if tested is None else float(tested.p[k])},
-            inputs="+".join(one.cell.table.digest for one in (a, b) if one is not None),
+            inputs="+".join(cell.cell.table.digest for cell in (a, b) if cell is not None),
         )  # fmt: skip

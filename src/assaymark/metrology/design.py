@@ -82,7 +82,7 @@ def variance_components(table: ScoreTable) -> Components:
     bonus = (by_agent / np.maximum(counts, 1)[:, None, None]).tolist()
     every = [(j, judge, k, name) for j, judge in enumerate(judges) for k, name in enumerate(names)]
     severities = {(judge, name): float(severity[j, k]) for j, judge, k, name in every}
-    bonuses = {(judge, one, name): bonus[a][j][k] for j, judge, k, name in every for a, one in enumerate(agents)}
+    bonuses = {(judge, agent, name): bonus[a][j][k] for j, judge, k, name in every for a, agent in enumerate(agents)}
     by_judge: dict[tuple[str, str, str], Component] = {}
     groups = int((counts > 0).sum())
     freedom = table.n - groups
@@ -102,9 +102,9 @@ def variance_components(table: ScoreTable) -> Components:
         spread = table.n - float(np.square(sizes).sum()) / table.n
         noise = _grubbs(within / freedom, len(judges))
         for j, judge, k, name in every:
-            one = _component(float(noise[j, k]), freedom)
-            halved = replace(one, state="two judges: half of their disagreement each")
-            by_judge["disagreement", judge, name] = one if len(judges) > 2 else halved
+            component = _component(float(noise[j, k]), freedom)
+            halved = replace(component, state="two judges: half of their disagreement each")
+            by_judge["disagreement", judge, name] = component if len(judges) > 2 else halved
         for k in range(len(names)):
             mean = float(noise[:, k].mean())
             liking = Component(None, None, 0, _ALONE)
@@ -116,13 +116,13 @@ def variance_components(table: ScoreTable) -> Components:
             parts.append({"judge": own, "judge x agent": liking, "disagreement": disagreement})
     for judge in judges:
         # The table does not keep the dimensions of single trials.
-        rows, one = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
+        rows, component = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
         if rows.shape[1] > 1 and rows.shape[0]:
-            one = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
-        by_judge["trial", judge, AGGREGATE] = one
+            component = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
+        by_judge["trial", judge, AGGREGATE] = component
     of_agents, pairs = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
-    found = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
-    return Components(found, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
+    by_part = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
+    return Components(by_part, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
 
 
 def averaged(table: ScoreTable) -> ScoreTable:
@@ -147,11 +147,11 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
     cluster[table.cycle] = table.cluster
     within, product, between, between_product, level = np.zeros((5, width))
     pairs, freedom, between_freedom, spread, own, inverse = 0, 0, 0, 0.0, 0.0, 0.0
-    for one, other in combinations(range(a), 2):
-        common = np.flatnonzero(present[one] & present[other])
+    for agent, other in combinations(range(a), 2):
+        common = np.flatnonzero(present[agent] & present[other])
         if not common.size:
             continue
-        first, second = means[one, common], means[other, common]
+        first, second = means[agent, common], means[other, common]
         _, code, sizes = np.unique(cluster[common], return_inverse=True, return_counts=True)
         n, g, squares = code.size, sizes.size, float(np.square(sizes).sum())
         (x, x_out), (y, y_out) = _centred(first, code, sizes), _centred(second, code, sizes)
@@ -166,7 +166,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
     if not pairs or freedom < 1:
         state = _ALONE if not pairs else "undefined: one cycle in each cluster, needs two"
         return [dict.fromkeys(PARTS[:5], Component(None, None, 0, state)) for _ in table.names], pairs
-    found = []
+    components = []
     for k in range(width):
         noise, cycle, reaction = float(within[k]) / freedom / 2, float(product[k]) / freedom, 0.0
         residual = replace(_component(noise, freedom), state="includes the disagreement of the one judge")
@@ -182,8 +182,8 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
             parts["cluster"] = _component(shared, between_freedom)
         chance = max(reaction, 0.0) * own + noise * inverse
         parts["agent"] = _component((float(level[k]) / 2 - chance) / pairs, a - 1)
-        found.append(parts)
-    return found, pairs
+        components.append(parts)
+    return components, pairs
 
 
 def _centred(values: Floats, code: Ints, sizes: Ints) -> tuple[Floats, Floats]:
@@ -198,11 +198,11 @@ def _grubbs(variances: Floats, judges: int) -> Floats:
     if judges == 2:
         return np.repeat(variances / 2, 2, axis=0)
     total = variances.sum(axis=0) / (judges - 1)
-    own = np.zeros((judges, variances.shape[1]))
+    sums = np.zeros((judges, variances.shape[1]))
     for (a, b), row in zip(combinations(range(judges), 2), variances, strict=True):
-        own[a] += row
-        own[b] += row
-    return np.asarray((own - total) / (judges - 2))
+        sums[a] += row
+        sums[b] += row
+    return np.asarray((sums - total) / (judges - 2))
 
 
 # Before any judge is called: what this design can detect, and what it can never conclude.
@@ -291,10 +291,10 @@ def preflight(
     scale = checks.whole(source, "dimensions", dimensions, least=1)
     pairs, counts = math.comb(agents, 2), list[Ints]()
     for name, values in (("clusters_per_pair", clusters_per_pair), ("cycles_per_pair", cycles_per_pair)):
-        found = checks.array(source, name, values)
-        if found.shape != (pairs,) or (pairs and (found.dtype.kind not in "iu" or (found < 0).any())):
-            checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {found.shape})")
-        counts.append(found.astype(np.int64))
+        array = checks.array(source, name, values)
+        if array.shape != (pairs,) or (pairs and (array.dtype.kind not in "iu" or (array < 0).any())):
+            checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {array.shape})")
+        counts.append(array.astype(np.int64))
     common, inference = counts[0], study.inference
     consecutive = inference.order_of(clusters) == "consecutive"
     least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
@@ -302,7 +302,7 @@ def preflight(
     alpha = inference.alpha * (inference.aggregate_share if scale > 1 and dimensions_claimed(study) else 1.0)
     median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in counts)
     own, families = {} if agent_families is None else dict(agent_families), set(study.families)
-    conflicted = sum(bool({own.get(one), own.get(other)} & families) for one, other in combinations(sorted(own), 2))
+    conflicted = sum(bool({own.get(first), own.get(other)} & families) for first, other in combinations(sorted(own), 2))
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
     # Degrees of freedom that a pair borrows where all variances are equal.
@@ -348,8 +348,8 @@ def preflight(
 
 def dimensions_claimed(study: Study) -> bool:
     """Whether the plan makes claims about dimensions, which then share alpha with the aggregate."""
-    wanted = study.claims.dimensions
-    return wanted is None or bool(set(wanted) - {AGGREGATE})
+    dimensions = study.claims.dimensions
+    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
@@ -478,12 +478,12 @@ def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power:
     z = scipy.special.ndtri([1 - alpha / 2, power])
     with np.errstate(divide="ignore"):
         shift = effect / np.sqrt(variance)
-    found = shift >= 0.88 * z.sum()
-    df = np.maximum(df[found], 1.0)
+    reached = shift >= 0.88 * z.sum()
+    df = np.maximum(df[reached], 1.0)
     critical = scipy.special.stdtrit(df, 1 - alpha / 2)
     needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
-    found[found] = shift[found] >= (1 - 0.12 / df) * needed
-    return np.asarray(found)
+    reached[reached] = shift[reached] >= (1 - 0.12 / df) * needed
+    return np.asarray(reached)
 
 
 def _power(effect: float, variance: float, df: float, alpha: float) -> float:
@@ -503,7 +503,7 @@ def variance_per_cost(
     cycle = 2 * parts["residual"] / (G * C) + reading
     cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
     calls = G * C * agents * J * T * prices["call"]
-    whole = G * C * agents * prices["record"] + calls
+    total = G * C * agents * prices["record"] + calls
     # Each part falls as 1/size and its cost grows with the size, which cancels.
-    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
+    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, total), "G": (cluster, total)}
     return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}

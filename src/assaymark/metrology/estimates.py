@@ -36,15 +36,15 @@ def number(
 ) -> Measurement:  # fmt: skip
     """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends.
     An `Estimate` brings its state and its ends along."""
-    given = value.estimate if isinstance(value, Estimate) else value
+    estimate = value.estimate if isinstance(value, Estimate) else value
     if isinstance(value, Estimate):
         state, ends = value.state, (value.low, value.high)
-    found = None if given is None or math.isnan(given) else float(given)
-    low, high = (None, None) if ends is None or found is None else ends
+    finite = None if estimate is None or math.isnan(estimate) else float(estimate)
+    low, high = (None, None) if ends is None or finite is None else ends
     between = low is not None and high is not None and not math.isnan(low)
     return make(
-        name=name, labels=labels, value=found, n=int(count[0]),
-        n_of=count[1], method=method, state=state if found is None else "ok", low=low if between else None,
+        name=name, labels=labels, value=finite, n=int(count[0]),
+        n_of=count[1], method=method, state=state if finite is None else "ok", low=low if between else None,
         high=high if between else None, level=level if between else None, unit=unit, detail=dict(detail or {}), **more,
     )  # fmt: skip
 
@@ -108,8 +108,8 @@ def student_estimate(estimate: float, se: float, df: float, level: float = 0.95)
         return Estimate(estimate, None, 0, None, None, 1.0, 1.0, ONE_CLUSTER)
     if se <= _FLAT * max(1.0, abs(estimate)):
         # All clusters say the same: of the 2^(df+1) patterns of signs one is as far out (two, both ways).
-        one = 2.0 ** -(df + 1)
-        p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * one, one if estimate > 0 else 1.0)
+        tail = 2.0 ** -(df + 1)
+        p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * tail, tail if estimate > 0 else 1.0)
         return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
     half = float(scipy.special.stdtrit(df, 0.5 + level / 2)) * se
     up = float(scipy.special.stdtr(df, -estimate / se))
@@ -149,19 +149,19 @@ def cluster_codes(
 ) -> Ints:
     """Codes 0..G-1 [n] of the clusters, or blocks of neighbours, numbered as they come (in time, where records are)."""
     if isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (n,) and n:
-        found = _numbered(clusters.tobytes())
+        codes = _numbered(clusters.tobytes())
     else:
-        found = _numbered(checks.labels(source, name, clusters, n)[1].tobytes())
-    return neighbour_blocks(int(found.max()) + 1)[found] if consecutive else found
+        codes = _numbered(checks.labels(source, name, clusters, n)[1].tobytes())
+    return neighbour_blocks(int(codes.max()) + 1)[codes] if consecutive else codes
 
 
 @lru_cache(maxsize=64)
 def _numbered(codes: bytes) -> Ints:
     """Whole numbers as 0..G-1 in the order in which they come; asked for the same records many times."""
     _, first, places = np.unique(np.frombuffer(codes, dtype=np.int64), return_index=True, return_inverse=True)
-    found = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
-    found.setflags(write=False)
-    return found
+    numbers = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
@@ -181,14 +181,14 @@ def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
 def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
     """Sums [groups, ...] of the rows of ``values`` [n, ...] by their code, 0 where a code does not occur."""
     counts = np.bincount(codes, minlength=groups)
-    found = np.zeros((groups, *values.shape[1:]))
+    sums = np.zeros((groups, *values.shape[1:]))
     if counts.max(initial=0) <= 1:
-        found[codes] = values
-        return found
+        sums[codes] = values
+        return sums
     present = np.flatnonzero(counts)
     order = np.argsort(codes, kind="stable")
-    found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
-    return found
+    sums[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
+    return sums
 
 
 def missing_shares(
@@ -207,12 +207,12 @@ def excess_replies(
     by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
 ) -> dict[str, str]:
     """`ScoreTable.excess` from the shares that are missing."""
-    found = {
+    reasons = {
         judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
         for judge, share in by_judge.items()
         if share > per_judge + TOLERANCE
     }
     for (judge, agent), share in by_pair.items():
         if share > per_agent + TOLERANCE:
-            found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
-    return found
+            reasons.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
+    return reasons

@@ -100,20 +100,20 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
     """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
-    whole = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
-    if len(whole) == 2 and whole[0].size and whole[0].size == whole[1].size and size <= _SMALL_SCALE:
+    integers = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
+    if len(integers) == 2 and integers[0].size and integers[0].size == integers[1].size and size <= _SMALL_SCALE:
         # Checked while they pass through the cache once. With a power of two above the scale, stray high bits show in
         # one reduction, and what is still off the scale (such as 0) lands outside the square of good cells.
         stride, strays = 1 << size.bit_length(), 0
         counts = np.zeros(stride * stride, dtype=np.int64)
-        for start in range(0, whole[0].size, _BLOCK):
-            x, y = (column[start : start + _BLOCK] for column in whole)
+        for start in range(0, integers[0].size, _BLOCK):
+            x, y = (column[start : start + _BLOCK] for column in integers)
             strays = (np.bitwise_or.reduce(x) | np.bitwise_or.reduce(y)) & -stride
             if strays:
                 break
             counts += np.bincount(x * stride + y, minlength=stride * stride)
         table = counts.reshape(stride, stride)[1 : size + 1, 1 : size + 1]
-        if not strays and table.sum() == whole[0].size:
+        if not strays and table.sum() == integers[0].size:
             return table
     first, second = checks.ratings(source, "a", a, size), checks.ratings(source, "b", b, size)
     if first.size != second.size:
@@ -174,13 +174,13 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     """
     size = checks.categories_of("mean_pairwise_kappa", categories)
     table = checks.ratings("mean_pairwise_kappa", "ratings", ratings, size, ndim=2)
-    columns, found = np.ascontiguousarray(table.T), []
+    columns, kappas = np.ascontiguousarray(table.T), []
     for a, b in judge_pairs(table.shape[1]):
         try:
-            found.append(kappa_of_table(_count(columns[a], columns[b], size)))
+            kappas.append(kappa_of_table(_count(columns[a], columns[b], size)))
         except NotMeasurableError as exc:
             raise NotMeasurableError(f"judges {a + 1} and {b + 1}: {exc}") from None
-    return float(np.mean(found))
+    return float(np.mean(kappas))
 
 
 def judge_pairs(judges: int) -> list[Pair]:
@@ -338,20 +338,20 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
 def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
     """For each judge family, the columns of the judges that stay when it is left out; empty with one family."""
     distinct = dict.fromkeys(families)
-    return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
+    return {family: [j for j, f in enumerate(families) if f != family] for family in distinct if len(distinct) > 1}
 
 
 def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[str, bool]:
     """For each judge that was asked more than once, whether its trials may be averaged."""
-    found = {}
+    averaged = {}
     for judge, trials in table.trials.items():
         if trials.shape[1] > 1:
             try:
                 value = repetition_stability(trials, ddof=study.inference.ddof if ddof is None else ddof)
             except AssayError:
                 value = -np.inf
-            found[judge] = bool(value >= study.gates.repetition_stability - TOLERANCE)
-    return found
+            averaged[judge] = bool(value >= study.gates.repetition_stability - TOLERANCE)
+    return averaged
 
 
 def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
@@ -367,8 +367,8 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
     if rest is not None and rest.mean is not None and rest.first is not None:
         rest = dataclasses.replace(rest, values=np.where(opening, rest.first, rest.mean))
         rest.values.setflags(write=False)
-    kept = panel_replicates(table.repeats or {}, treatment)
-    return dataclasses.replace(table, scores=scores, replicates=kept, incomplete=rest)
+    repeats = panel_replicates(table.repeats or {}, treatment)
+    return dataclasses.replace(table, scores=scores, replicates=repeats, incomplete=rest)
 
 
 def spearman(a: Floats, b: Floats) -> float:
@@ -386,7 +386,7 @@ def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
     # Sums of half-integers are exact, so full agreement is exactly 1.
     squares = (first * first).sum(axis=0) * (second * second).sum(axis=0)
     rho = (first * second).sum(axis=0) / np.sqrt(np.where(squares > 0, squares, 1.0))
-    return [value if known else None for value, known in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
+    return [value if defined else None for value, defined in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
 
 
 def average_ranks(x: Floats) -> Floats:

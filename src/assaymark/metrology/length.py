@@ -65,15 +65,15 @@ class EqualLength:
         means = estimates.group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
             counts > 0, counts, np.nan
         )
-        held = estimates.group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
+        totals = estimates.group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
         fit = recusal.RecusalFit.of(means, interest)
-        exposure = np.einsum("gajk,gjkq->gajq", fit.weights, held / np.maximum(counts, 1)[..., None])
+        exposure = np.einsum("gajk,gjkq->gajq", fit.weights, totals / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
         alike = [np.flatnonzero([pattern == other for other in patterns]) for pattern in dict.fromkeys(patterns)]
         normals = tuple((who, regression_sums(scores[:, who], covariates, used[:, who[0]], codes)) for who in alike)
-        known = ~np.isnan(covariates[..., 0])
-        lengths = np.where(known, covariates[..., 0], 0.0).T @ known
-        common = np.maximum(known.T.astype(np.float64) @ known, 1)
+        there = ~np.isnan(covariates[..., 0])
+        lengths = np.where(there, covariates[..., 0], 0.0).T @ there
+        common = np.maximum(there.T.astype(np.float64) @ there, 1)
         first, second = contrasts.pairs_of(agents)
         return cls(fit, fit.gaps(), exposure, normals, ((lengths - lengths.T) / common)[first, second])
 
@@ -85,16 +85,16 @@ class EqualLength:
     def slopes(self, rows: Ints, consecutive: bool) -> tuple[Floats, bool]:
         """Each judge's slopes [1+U, J, Q] on some clusters and without each unit; whether any length varies."""
         agents, judges, width = self.exposure.shape[1:]
-        found, varies = np.empty((0, judges, width)), False
-        for who, normal in self.normals:
+        fits, varies = np.empty((0, judges, width)), False
+        for members, normal in self.normals:
             slopes, _, length_varies = solve_regression(
-                estimates.leave_out(normal[rows], consecutive), agents, who.size
+                estimates.leave_out(normal[rows], consecutive), agents, members.size
             )
-            if not found.size:
-                found = np.empty((slopes.shape[0], judges, width))
-            found[:, who] = slopes.transpose(0, 2, 1)
+            if not fits.size:
+                fits = np.empty((slopes.shape[0], judges, width))
+            fits[:, members] = slopes.transpose(0, 2, 1)
             varies |= length_varies
-        return found, varies
+        return fits, varies
 
     def adjusted(self, rows: Ints, pairs: Ints, consecutive: bool) -> tuple[Floats, Floats]:
         """Contrasts at equal length on some clusters and without each unit of them [1+U, P]; slopes [1+U, J, Q]."""
@@ -106,24 +106,24 @@ class EqualLength:
 
     def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
         """Every pair tested at equal length."""
-        known = ~np.isnan(self.gaps)
-        counts = known.sum(axis=0)
+        defined = ~np.isnan(self.gaps)
+        counts = defined.sum(axis=0)
         means, errors, units = np.zeros((3, counts.size))
-        patterns, pattern = np.unique(known, axis=1, return_inverse=True)
+        patterns, pattern = np.unique(defined, axis=1, return_inverse=True)
         for place, clusters in enumerate(patterns.T):
             rows, pairs = np.flatnonzero(clusters), np.flatnonzero(pattern.ravel() == place)
             if rows.size:
                 values, _ = self.adjusted(rows, pairs, consecutive)
                 means[pairs], units[pairs] = values[0], len(values) - 1
                 errors[pairs] = estimates.jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
-        slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
+        slopes, varies = self.slopes(np.arange(defined.shape[0]), consecutive)
         if consecutive:  # over blocks of neighbours
-            p = [estimates.student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
+            p = [estimates.student_estimate(*parts).p for parts in zip(means, errors, units - 1, strict=True)]
             tests = recusal.recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            found = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
-            tests = recusal.recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
+            outcome = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
+            tests = recusal.recusal_tests(counts, outcome.tested, outcome.p, outcome.gap, outcome.df, outcome.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -168,8 +168,8 @@ def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats,
 @lru_cache(maxsize=32)
 def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
     """Pseudo-inverses of symmetric matrices; who has a score where is the same on nearly every scale."""
-    found = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
-    return np.asarray(np.linalg.pinv(found, hermitian=True), dtype=np.float64)
+    matrix = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
+    return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
 
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -177,10 +177,10 @@ def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -
     table = estimates.scores_of(source, "X", values, 3 if np.ndim(values) == 3 else 2)
     covariates = table if table.ndim == 3 else table[:, :, None]
     if covariates.shape[:2] != shape or covariates.shape[2] > MOST_COVARIATES:
-        wanted = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
-        checks.fail(source, "X", f"must hold {wanted} (got shape {table.shape})")
-    known = ~np.isnan(covariates)
-    means = np.where(known, covariates, 0.0).sum(axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)
+        expected = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
+        checks.fail(source, "X", f"must hold {expected} (got shape {table.shape})")
+    defined = ~np.isnan(covariates)
+    means = np.where(defined, covariates, 0.0).sum(axis=(0, 1)) / np.maximum(defined.sum(axis=(0, 1)), 1)
     return np.asarray(covariates - means)
 
 
@@ -240,11 +240,11 @@ def length_recused(
             equal.gaps[rows, pair], estimates.neighbour_blocks(rows.size) if consecutive else None
         )
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        found = estimates.student_estimate(turn * gap, se, df, level)
-        return LengthRecused(*found.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
+        estimate = estimates.student_estimate(turn * gap, se, df, level)
+        return LengthRecused(*estimate.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
-    found = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
-    return LengthRecused(*found.parts(), tuple(map(tuple, fitted[0].tolist())))
+    estimate = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
+    return LengthRecused(*estimate.parts(), tuple(map(tuple, fitted[0].tolist())))
 
 
 def length_p(
@@ -259,10 +259,10 @@ def length_p(
         exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(gaps.shape[1]))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
         tests = []
-        for test, held in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
+        for test, total in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
-                gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
+                gap, se, df = _with_causal(*parts, total / max(test.clusters, 1), slopes)
                 test = RecusalTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
             tests.append(test)
     else:
@@ -290,10 +290,10 @@ def length_rule(
         if gaps.size == 1 and abs(float(gaps[0])) < EQUAL_LENGTH + TOLERANCE:
             return "clear"
         slopes = [slope] if isinstance(slope, Mapping | Estimate) else list(slope)
-        if all(abs(field_of(one, "estimate") or 0.0) <= TOLERANCE for one in slopes):
+        if all(abs(field_of(estimate, "estimate") or 0.0) <= TOLERANCE for estimate in slopes):
             return "may be length"  # each agent always writes the same length, so that nothing was adjusted
         left, p_up = field_of(adjusted, "estimate"), field_of(adjusted, "p_up")
-        explained = min(field_of(one, "p") for one in slopes) * len(slopes) <= alpha
+        explained = min(field_of(estimate, "p") for estimate in slopes) * len(slopes) <= alpha
         if left is None:
             return "may be length"
     if left > 0 and p_up <= alpha / 2 + TOLERANCE:
@@ -334,7 +334,7 @@ def adjusted_pairs(
     normal = regression_sums(scores[:, None], covariates, used, codes)
     solved: dict[bytes, tuple[Floats, tuple[Estimate, ...]]] = {}
     shared: dict[bytes, tuple[Ints, Ints]] = {}
-    found = []
+    results = []
     for a, b in pairs:
         both = used[:, a] & used[:, b]
         if not both.any():
@@ -360,8 +360,8 @@ def adjusted_pairs(
         )
         gap = tuple((first - second).mean(axis=0).tolist())
         equal = estimates.jackknife_estimate(adjusted[0], adjusted[1:], level)
-        found.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
-    return found
+        results.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
+    return results
 
 
 def judge_slopes(
@@ -372,14 +372,14 @@ def judge_slopes(
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
-    kept = np.unique(codes[used.any(axis=1)])
-    if kept.size < 2:
+    present = np.unique(codes[used.any(axis=1)])
+    if present.size < 2:
         return [estimates.undefined("too few clusters")] * judges
-    normal = regression_sums(excess, covariates, used, codes)[kept]
+    normal = regression_sums(excess, covariates, used, codes)[present]
     slopes, _, varies = solve_regression(estimates.leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [estimates.undefined("texts of one agent on one question do not differ in length from others")] * judges
-    return [estimates.jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
+    return [estimates.jackknife_estimate(float(slope[0]), slope[1:], level) for slope in slopes[:, 0].T]
 
 
 def _with_causal(
@@ -421,16 +421,16 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
     honest = gated(honest, study)
     lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
-        own = honest.agent == a
-        n = int(own.sum())
-        below = int((lengths[own] < tokens).sum()) if lengths is not None else 0
-        known = lengths is not None and n > 0
-        detail: dict[str, JSON] = {"below": below, "tokens": tokens} if known else {}
+        mask = honest.agent == a
+        n = int(mask.sum())
+        below = int((lengths[mask] < tokens).sum()) if lengths is not None else 0
+        defined = lengths is not None and n > 0
+        detail: dict[str, JSON] = {"below": below, "tokens": tokens} if defined else {}
         state = _NO_LENGTHS if lengths is None else "undefined: no trajectory with a usable score from every judge"
         yield number(
-            Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
+            Measurement, "terse.share", {"agent": agent}, below / n if defined else None, (n, count),
             f"honest records with fewer than {tokens} tokens over all, Wilson interval", state, detail,
-            wilson_ends(below / n, n, level) if known else None, level, inputs=honest.digest,
+            wilson_ends(below / n, n, level) if defined else None, level, inputs=honest.digest,
         )  # fmt: skip
     value, detail, state = None, {}, _NO_LENGTHS
     if lengths is not None:
@@ -452,17 +452,17 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
         # Centred scores sum to zero, so what lies above is minus what lies below.
         difference = (scores.sum() - sums) / np.maximum(n - below_, 1) - sums / np.maximum(below_, 1)
-        kept = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
-        kept &= spread > 0
+        usable = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
+        usable &= spread > 0
         tokens_, below_, difference, total, spread = (
-            column[kept] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
+            column[usable] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
         )
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
         if tokens_.size:
             best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
             # Evenly by records, not by tokens: a few very long texts would take most of the places.
-            wanted = np.linspace(below_[0], below_[-1], _POINTS - 1)
-            listed = np.unique(np.append(np.searchsorted(below_, wanted), best))
+            targets = np.linspace(below_[0], below_[-1], _POINTS - 1)
+            listed = np.unique(np.append(np.searchsorted(below_, targets), best))
             rows = zip(*(column[listed].tolist() for column in (tokens_, difference, below_)), strict=True)
             value = float(tokens_[best])
             detail = {
@@ -483,17 +483,17 @@ def _largest_p(
     covariance = np.zeros((tokens.size, tokens.size))
     for cluster in np.unique(honest.cluster):
         # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
-        held = np.flatnonzero(honest.cluster == cluster)
-        cycles, c = np.unique(honest.cycle[held], return_inverse=True)
-        agents, a = np.unique(honest.agent[held], return_inverse=True)
+        members = np.flatnonzero(honest.cluster == cluster)
+        cycles, c = np.unique(honest.cycle[members], return_inverse=True)
+        agents, a = np.unique(honest.agent[members], return_inverse=True)
         present = np.zeros((agents.size, cycles.size))
         present[a, c] = 1
         above = np.zeros((agents.size, cycles.size, tokens.size))
-        above[a, c] = lengths[held, None] >= tokens
+        above[a, c] = lengths[members, None] >= tokens
         above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
         above *= present[..., None]
         scores = np.zeros_like(present)
-        scores[a, c] = centred[held]
+        scores[a, c] = centred[members]
         # Where some agents are absent, each pair of them is known from the cycles that both decided.
         between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
         weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
@@ -502,7 +502,7 @@ def _largest_p(
     varies = spread > _ZERO
     if not varies.any():
         return 1.0
-    found = float((np.abs(totals[varies]) / spread[varies]).max())
+    actual = float((np.abs(totals[varies]) / spread[varies]).max())
     # A lower triangular root of a covariance matrix, of which some columns may follow from others.
     scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
     factor = np.zeros_like(scaled)
@@ -516,7 +516,7 @@ def _largest_p(
     reached = 1
     for start in range(0, DRAWS, rows):
         largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
-        reached += int(np.count_nonzero(largest >= found - _ZERO))
+        reached += int(np.count_nonzero(largest >= actual - _ZERO))
     return reached / (DRAWS + 1)
 
 
@@ -542,11 +542,11 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None else contrasts.contrast_of(test, column, n)
-            if found and turned:
-                ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
-                found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
-            yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
+            tested = None if test is None else contrasts.contrast_of(test, column, n)
+            if tested and turned:
+                ends = (None, None) if tested.low is None or tested.high is None else (-tested.high, -tested.low)
+                tested = replace(tested, difference=-tested.difference + 0.0, low=ends[0], high=ends[1])
+            yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, tested, study,
                            (n, "common cycles"),
                            "mean paired difference within common cycles of length-matched records", estimates.NEVER,
                            {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
@@ -578,17 +578,17 @@ def season_verbosity(
     if above.size != lengths.size or (lengths < 1).any():
         checks.fail(source, "tokens", f"must be 1 or more for each of the {above.size} items (got {lengths.size})")
     checks.probability(source, "level", level)
-    _, who = checks.labels(source, "agents", agents, lengths.size)
+    _, agent_codes = checks.labels(source, "agents", agents, lengths.size)
     names, when = checks.labels(source, "periods", periods, lengths.size)
     doublings = np.log2(lengths)
-    slope = _slope(above, doublings, who)
+    slope = _slope(above, doublings, agent_codes)
     if slope is None or len(names) < 2:
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
     # Ends from the slopes without each period; none where a slope hangs on one period.
     low = high = None
-    kept = [when != gone for gone in range(len(names))]
-    left = [_slope(above[rest], doublings[rest], who[rest]) if rest.any() else None for rest in kept]
-    if all(one is not None for one in left):
+    masks = [when != gone for gone in range(len(names))]
+    left = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
+    if all(slope is not None for slope in left):
         without = np.array(left, dtype=np.float64)
         spread = without - without.mean()
         error = float(np.sqrt((len(names) - 1) / len(names) * (spread @ spread)))
@@ -598,9 +598,9 @@ def season_verbosity(
     return Verbosity(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
 
 
-def _slope(above: Floats, doublings: Floats, who: Ints) -> float | None:
+def _slope(above: Floats, doublings: Floats, codes: Ints) -> float | None:
     """Least squares within agents; None where no length varies."""
-    counts = np.maximum(np.bincount(who), 1)
-    x, y = (values - (np.bincount(who, weights=values) / counts)[who] for values in (doublings, above))
+    counts = np.maximum(np.bincount(codes), 1)
+    x, y = (values - (np.bincount(codes, weights=values) / counts)[codes] for values in (doublings, above))
     squares = float(x @ x)
     return float(x @ y) / squares if squares > _ZERO else None

@@ -54,20 +54,20 @@ class AgentBehaviour:
 def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -> Iterator[Measurement]:
     """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
     by_agent: dict[str, list[AgentBehaviour]] = {}
-    for one in asked:
-        by_agent.setdefault(one.agent, []).append(one)
+    for behaviour in asked:
+        by_agent.setdefault(behaviour.agent, []).append(behaviour)
     for agent in sorted(by_agent):
-        own = sorted(by_agent[agent], key=lambda one: one.cluster)
-        usable = [one for one in own if one.usable]
-        make = partial(Measurement, inputs=content_id(sorted(content_id(one) for one in own)))
-        flags = Counter(flag for one in own for flag in one.flags)
-        held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
-        broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
+        own = sorted(by_agent[agent], key=lambda behaviour: behaviour.cluster)
+        usable = [behaviour for behaviour in own if behaviour.usable]
+        make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in own)))
+        flags = Counter(flag for behaviour in own for flag in behaviour.flags)
+        checked = [(behaviour.cluster, behaviour.checks) for behaviour in usable if behaviour.checks is not None]
+        broken = Counter(rule for _, checks in checked for rule in sorted({rule for rule, met in checks if not met}))
         yield _share(make, "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level,
                      "answers in the form asked for over all questions",
                      {"flags": dict(sorted(flags.items()))})  # fmt: skip
         yield _share(make, "agent.limits_kept", agent,
-                     [(cluster, all(kept for _, kept in checks)) for cluster, checks in held],
+                     [(cluster, all(passed for _, passed in checks)) for cluster, checks in checked],
                      "usable decisions with a book", level,
                      "decisions whose orders keep every numeric limit over all with a book",
                      {"breaches": dict(sorted(broken.items()))})  # fmt: skip
@@ -76,20 +76,20 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
             ("output_tokens", "tokens", "not counted: no usable decision has a token count of its provider"),
             ("text_tokens", "words", "undefined: no usable decision"),
         ):
-            values = [getattr(one, name.removeprefix("text_")) for one in usable]
-            known = [float(value) for value in values if value is not None]
-            lower, middle, upper = np.quantile(known, (0.25, 0.5, 0.75)).tolist() if known else (None, None, None)
-            detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}
+            values = [getattr(behaviour, name.removeprefix("text_")) for behaviour in usable]
+            counts = [float(value) for value in values if value is not None]
+            lower, middle, upper = np.quantile(counts, (0.25, 0.5, 0.75)).tolist() if counts else (None, None, None)
+            detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(counts)} if counts else {}
             method = "median over usable decisions where it is known; quartiles by linear interpolation"
-            yield number(make, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"), method,
+            yield number(make, f"agent.{name}", {"agent": agent}, middle, (len(counts), "usable decisions"), method,
                          absent, detail, None, None, unit)  # fmt: skip
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 0.95) -> Iterator[Measurement]:
     """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text."""
-    found = sorted(texts)
-    for agent in sorted({agent for agent, *_ in found}) if any(flag for *_, flag in found) else ():
-        own = [(cluster, flag) for one, cluster, flag in found if one == agent]
+    rows = sorted(texts)
+    for agent in sorted({agent for agent, *_ in rows}) if any(flag for *_, flag in rows) else ():
+        own = [(cluster, flag) for name, cluster, flag in rows if name == agent]
         what = "decisions whose texts address the judge or imitate its prompt over all decisions"
         make = partial(Measurement, inputs=content_id(own))
         yield _share(make, "agent.flagged_texts", agent, own, "decisions", level, what, {})
@@ -100,16 +100,16 @@ def _share(
     more: Mapping[str, JSON],
 ) -> Measurement:  # fmt: skip
     """A share of decisions (cluster, hit) with Wilson's interval, and the ends that clusters give it, within 0..1."""
-    n, found, detail = len(hits), sum(hit for _, hit in hits), dict[str, JSON]()
+    n, count, detail = len(hits), sum(hit for _, hit in hits), dict[str, JSON]()
     if n:
         clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
-        detail = {"count": found, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
+        detail = {"count": count, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
         if len(set(clusters)) > 1 and np.ptp(shares):
             test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return number(make, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
-                  f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level)  # fmt: skip
+    return number(make, name, {"agent": agent}, count / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+                  f"undefined: no {n_of}", detail, wilson(count, n, level=level) if n else None, level)  # fmt: skip
 
 
 _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
@@ -162,8 +162,8 @@ def agreement(
     table, gates = panel.table, panel.study.gates
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
-        own = sizes.sum(axis=0) if f is None else sizes[f]
-        n, clusters, state = int(own.sum()), int(np.count_nonzero(own)), general
+        counts = sizes.sum(axis=0) if f is None else sizes[f]
+        n, clusters, state = int(counts.sum()), int(np.count_nonzero(counts)), general
         labels = {} if f is None else {"format": table.formats[f]}
         few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
         if few and state != ONE_FAMILY:
@@ -176,47 +176,47 @@ def agreement(
             uncounted = name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc"
             none = general or (_NO_CATEGORIES if uncounted else None)
             for dimension, value in zip(panel.names, [none] * len(panel.names) if none else statistic(), strict=True):
-                known, why = (value, "") if isinstance(value, float) else (None, str(value))
-                yield panel.number(name, {"dimension": dimension}, known, (table.n, "trajectories"), method, why)
+                estimate, reason = (value, "") if isinstance(value, float) else (None, str(value))
+                yield panel.number(name, {"dimension": dimension}, estimate, (table.n, "trajectories"), method, reason)
 
 
 def _kappas(
-    panel: Panel, labels: dict[str, str], n: int, clusters: int, found: Counted | str, rng: np.random.Generator
+    panel: Panel, labels: dict[str, str], n: int, clusters: int, counted: Counted | str, rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """Mean pairwise kappas of all names with their two intervals; ``found`` may be the reason that there are none."""
+    """Mean pairwise kappas of all names with their two intervals; ``counted`` may be the reason that there are none."""
     kind, count = "kappa.mean_pairwise", (n, "trajectories")
-    said, form = agreement_method(panel.study.rubric), panel.study.rubric.coefficient
+    how, form = agreement_method(panel.study.rubric), panel.study.rubric.coefficient
     common: dict[str, JSON] = {"clusters": clusters} | ({} if form == "kappa" else {"coefficient": form})
-    if isinstance(found, str):
+    if isinstance(counted, str):
         for name in panel.names:
-            yield panel.number(kind, {"dimension": name, **labels}, None, count, said, found, common)
+            yield panel.number(kind, {"dimension": name, **labels}, None, count, how, counted, common)
         return
-    sums, plan, judges = found.sums, panel.study.inference, panel.table.judges
+    sums, plan, judges = counted.sums, panel.study.inference, panel.table.judges
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
     boots = jacks
     if sums.clusters > 1:
         boots = sums.bootstrap(plan.level, plan.resamples or RESAMPLES, rng)
         blocks = None
         if plan.order_of(panel.table.clusters) == "consecutive":
-            times = [natural(panel.table.clusters[g]) for g in found.clusters]
+            times = [natural(panel.table.clusters[g]) for g in counted.clusters]
             blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
         jacks = sums.jackknife(plan.level, blocks)
     pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
     for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
-            pair: None if math.isnan(one) else one for pair, one in zip(pairs, kappas, strict=True)
+            pair: None if math.isnan(kappa) else kappa for pair, kappa in zip(pairs, kappas, strict=True)
         }
         detail: dict[str, JSON] = common | {"pairs": by_pair}
-        if found.tables is None:
+        if counted.tables is None:
             detail["sums"] = dict(zip(pairs, sums.of_pairs(k), strict=True))
         else:
-            tables = found.tables[k].tolist()
-            detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
-        jack, boot, method, ends = jacks[k], boots[k], said, None
+            tables = counted.tables[k].tolist()
+            detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": counted.halves[k]}
+        jack, boot, method, ends = jacks[k], boots[k], how, None
         if points[k] is not None:
             low, high = (boot.low, boot.high) if isinstance(boot, Interval) and boot.low < boot.high else (None, None)
             detail["bootstrap"] = {"low": low, "high": high, "method": boot if isinstance(boot, str) else boot.method}
-            method = f"{said}; {jack if isinstance(jack, str) else jack.method}"
+            method = f"{how}; {jack if isinstance(jack, str) else jack.method}"
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
@@ -288,8 +288,8 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         every = judge_pairs(judges)
         mean = np.clip(sum((away[a] * away[b]).sum(axis=1) for a, b in every) / len(every), -1, 1).tolist()
         flat, worst = (spread.min(axis=0) <= 1e-9).tolist(), (spread.argmin(axis=0) + 1).tolist()
-        said = [f"undefined: judge {judge} gave a single score" for judge in worst]
-        return [state if same else value for same, state, value in zip(flat, said, mean, strict=True)]
+        reasons = [f"undefined: judge {judge} gave a single score" for judge in worst]
+        return [state if same else value for same, state, value in zip(flat, reasons, mean, strict=True)]
 
     sizes = np.bincount(places, minlength=formats * clusters).reshape(formats, clusters)
     yield from agreement(panel, rng, sizes, counted, fleiss, redundancy)
@@ -330,44 +330,44 @@ _COMPONENTS = {
 _WITHIN = {"agent_cluster": "agent x cycle", "judge_agent_cluster": "disagreement"}
 
 
-def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterator[Measurement]:
+def alpha_measurements(comparisons: Comparisons, level: float, make: Maker) -> Iterator[Measurement]:
     """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations."""
-    for s, name in enumerate(found.names):
-        grades, clusters = found.ratings(s)
+    for s, name in enumerate(comparisons.names):
+        grades, clusters = comparisons.ratings(s)
         count, labels = (len(grades), "trajectories"), {"dimension": name}
-        if len(set(found.families)) < 2 or found.in_parts or not grades.size:
-            one_family = ONE_FAMILY if len(set(found.families)) < 2 else "not measurable: no record has a score"
-            state = IN_PARTS if found.in_parts else one_family
+        if len(set(comparisons.families)) < 2 or comparisons.in_parts or not grades.size:
+            one_family = ONE_FAMILY if len(set(comparisons.families)) < 2 else "not measurable: no record has a score"
+            state = IN_PARTS if comparisons.in_parts else one_family
             yield number(make, "panel.alpha", labels, None, count, _ALPHA, state)
             continue
         line = np.argsort(clusters, kind="stable")
-        report = reliability.alpha_report(grades[line], clusters[line], level, found.consecutive)
-        whole = grades[~np.isnan(grades).any(axis=1)]
-        known = reliability.icc(whole) if len(whole) > 1 else None
+        report = reliability.alpha_report(grades[line], clusters[line], level, comparisons.consecutive)
+        complete = grades[~np.isnan(grades).any(axis=1)]
+        whole_icc = reliability.icc(complete) if len(complete) > 1 else None
         without: dict[str, Any] = {
-            found.judges[j]: {"alpha": rest.alpha, "gain": rest.gain.estimate, "low": rest.gain.low,
+            comparisons.judges[j]: {"alpha": rest.alpha, "gain": rest.gain.estimate, "low": rest.gain.low,
                               "high": rest.gain.high, "pulls_down": rest.pulls_down}
             for j, rest in report.without.items()
         }  # fmt: skip
         kinds = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
-        detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
-        detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
+        detail: dict[str, JSON] = {"without": without if len(comparisons.judges) > 2 else {}}
+        detail["icc"] = {kind: None if whole_icc is None else getattr(whole_icc, kind) for kind in kinds}
         yield number(make, "panel.alpha", labels, report.alpha, count, _ALPHA, "ok", detail, None, level)
 
 
-def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
+def alpha_agreement(comparisons: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
     """``kappa.mean_pairwise`` under a plan that takes Krippendorff's alpha: over every record that two judges scored.
 
     Judges of one family count like others, and formats have no agreement of their own.
     """
     method, origin = agreement_method(rubric), sum(rubric.scale) / 2
-    for s, item in enumerate(alpha_measurements(found, level, make)):
-        grades, clusters = found.ratings(s)
+    for s, item in enumerate(alpha_measurements(comparisons, level, make)):
+        grades, clusters = comparisons.ratings(s)
         sums, paired = reliability.alpha_sums(grades - origin)
         ratings, pairs = {"": sums.tolist()}, dict[str, Any]()
-        for a, b in cross_family_pairs(found.families):
+        for a, b in cross_family_pairs(comparisons.families):
             parts, _ = reliability.alpha_sums(grades[:, [a, b]] - origin)
-            pair, value = f"{found.judges[a]}|{found.judges[b]}", float(reliability.alpha_of_sums(*parts))
+            pair, value = f"{comparisons.judges[a]}|{comparisons.judges[b]}", float(reliability.alpha_of_sums(*parts))
             ratings[pair], pairs[pair] = parts.tolist(), None if math.isnan(value) else value
         detail: dict[str, JSON] = {"clusters": int(np.unique(clusters[paired]).size), "coefficient": "alpha"}
         detail |= {"pairs": pairs, "ratings": ratings} if item.value is not None else {}
@@ -375,36 +375,36 @@ def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make
                       method=f"{method}; delete-one-cluster jackknife" if item.low is not None else method)  # fmt: skip
 
 
-def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measurement]:
+def variance_measurements(comparisons: Comparisons, make: Maker) -> Iterator[Measurement]:
     """Variance components of a contrast of two agents, and how well the design tells agents apart on average."""
-    count = len(found.clusters), "clusters"
-    lacking = ONE_FAMILY if len(set(found.families)) < 2 else _NO_PAIR
-    state, known, liking = IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)
-    if lacking == _NO_PAIR and found.judge_means.size:
+    count = len(comparisons.clusters), "clusters"
+    lacking = ONE_FAMILY if len(set(comparisons.families)) < 2 else _NO_PAIR
+    state, parts, liking = IN_PARTS if comparisons.in_parts else lacking, None, np.full(len(comparisons.names), np.nan)
+    if lacking == _NO_PAIR and comparisons.judge_means.size:
         with suppress(NotMeasurableError):
-            liking = np.array([reliability.judge_agent_variance(means) for means in found.judge_means])
-        if not found.in_parts:
-            known = reliability.contrast_components(found.cells, found.cluster, liking)
-    for s, name in enumerate(found.names):
-        alone = known is not None and math.isnan(known[0]["residual"][s])
+            liking = np.array([reliability.judge_agent_variance(means) for means in comparisons.judge_means])
+        if not comparisons.in_parts:
+            parts = reliability.contrast_components(comparisons.cells, comparisons.cluster, liking)
+    for s, name in enumerate(comparisons.names):
+        alone = parts is not None and math.isnan(parts[0]["residual"][s])
         for part, title in _COMPONENTS.items():
-            value, method, why = float(liking[s]), _LIKING, lacking
+            value, method, reason = float(liking[s]), _LIKING, lacking
             if part != "judge_agent":
-                value, method = math.nan if known is None else float(known[0][part][s]), _SQUARES
-                why = "undefined: one cycle in each cluster, needs two" if alone else state
+                value, method = math.nan if parts is None else float(parts[0][part][s]), _SQUARES
+                reason = "undefined: one cycle in each cluster, needs two" if alone else state
             if alone and part in _WITHIN:
                 method += f"; with one cycle in each cluster it includes {_WITHIN[part]}"
             yield number(make, "panel.variance", {"dimension": name, "part": title}, value, count,
-                         f"{method}; not below 0", state=why, unit="squared points")  # fmt: skip
-        share, why, detail = None, state, dict[str, JSON]()
-        if known is not None:
-            v, agent = {part: float(value[s]) for part, value in known[1].items()}, float(known[0]["agent"][s])
-            clusters, judges = round(known[2]), len(found.judges)
-            why = "undefined: agents and errors have no variance"
+                         f"{method}; not below 0", state=reason, unit="squared points")  # fmt: skip
+        share, reason, detail = None, state, dict[str, JSON]()
+        if parts is not None:
+            v, agent = {part: float(value[s]) for part, value in parts[1].items()}, float(parts[0]["agent"][s])
+            clusters, judges = round(parts[2]), len(comparisons.judges)
+            reason = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
                 share = reliability.generalizability(agent, v, clusters, 1, judges, 1)
             detail = {"agent": agent, "error": reliability.dstudy_variance(v, clusters, 1, judges, 1) / 2}
-        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, why, detail)
+        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, reason, detail)
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
@@ -450,13 +450,13 @@ def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, s
     (by_judge, by_pair), asked, n_of = table.missing(), table.asked, "replies asked for"
     rows = list[tuple[dict[str, str], float, int, dict[str, JSON]]]()
     for judge, share in by_judge.items():
-        own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
+        own = {agent: value for (name, agent), value in by_pair.items() if name == judge and value}
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
             detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
         rows.append(({"judge": judge}, share, asked[judge], detail))
     for agent in table.agents:
-        if shares := [share for (_, one), share in by_pair.items() if one == agent]:
+        if shares := [share for (_, name), share in by_pair.items() if name == agent]:
             rows.append(({"agent": agent}, float(np.mean(shares)), len(shares), {}))
     for labels, share, n, detail in rows:
         yield number(Measurement, "missing.share", labels, share, (n, n_of), "share without a usable reply", "ok",

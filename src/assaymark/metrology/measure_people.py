@@ -135,10 +135,10 @@ def anchor_contrast(
     human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
     slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
     theta = human + slope * (gap - sampled)
-    found, alone = (estimates.jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
-    saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
+    anchor, alone = (estimates.jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
+    saving = 1 - (anchor.se / alone.se) ** 2 if anchor.se is not None and alone.state == "ok" and alone.se else None
     judged_alone = estimates.jackknife_estimate(gap[0], gap[1:], level)
-    return AnchorContrast(*found.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
+    return AnchorContrast(*anchor.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
                           saving)  # fmt: skip
 
 
@@ -198,11 +198,11 @@ def anchor_needed(
 
     if min(most, groups) < 2 or not reaches(most):
         return None
-    below, found = 1, most  # more labels never lose power
-    while found - below > 1:
-        middle = (below + found) // 2
-        below, found = (below, middle) if reaches(middle) else (middle, found)
-    return found
+    below, above = 1, most  # more labels never lose power
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if reaches(middle) else (middle, above)
+    return above
 
 
 def judge_against_humans(
@@ -227,8 +227,8 @@ def judge_against_humans(
         )
 
     def rate(hits: Bools) -> Rate:
-        found = int(hits.sum())
-        return Rate(found, hits.size, *(wilson_ends(found / hits.size, hits.size, level) if hits.size else (None,) * 2))
+        right = int(hits.sum())
+        return Rate(right, hits.size, *(wilson_ends(right / hits.size, hits.size, level) if hits.size else (None,) * 2))
 
     by_family = None
     if agent_family is not None:
@@ -258,8 +258,8 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
 
     # Where a labelled cycle has a single agent, cycle means would take its whole score away.
     single = estimates.leave_out(estimates.group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
-    found = slopes(by_cycle=not single[0])
-    return np.where(single == single[0], found, slopes(by_cycle=True)) if (single != single[0]).any() else found
+    fitted = slopes(by_cycle=not single[0])
+    return np.where(single == single[0], fitted, slopes(by_cycle=True)) if (single != single[0]).any() else fitted
 
 
 def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> estimates.Estimate:
@@ -316,31 +316,31 @@ class _People:
     probabilities."""
 
     def __init__(
-        self, found: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
+        self, comparisons: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
     ) -> None:
-        self.found, self.labels, self.level, self.cuts, self.scale = found, labels, level, cuts, scale
-        graded, names = {cycle for cycle, _ in labels.grades}, found.names
+        self.found, self.labels, self.level, self.cuts, self.scale = comparisons, labels, level, cuts, scale
+        graded, names = {cycle for cycle, _ in labels.grades}, comparisons.names
         units = None if labels.refused else labels.units
-        self.rows = {name: k for k, name in enumerate(found.cycles)
+        self.rows = {name: k for k, name in enumerate(comparisons.cycles)
                      if name in graded and (units is None or name in units)}  # fmt: skip
-        place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, found.agents))
-        used = {key: one for key, one in labels.grades.items() if key[0] in place and key[1] in agent}
-        self.graders = tuple(sorted({name for given in used.values() for name in given}))
+        place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, comparisons.agents))
+        used = {key: by_grader for key, by_grader in labels.grades.items() if key[0] in place and key[1] in agent}
+        self.graders = tuple(sorted({name for ratings in used.values() for name in ratings}))
         self.given = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
-        for (cycle, who), grades in used.items():
+        for (cycle, name), grades in used.items():
             for r, grader in enumerate(self.graders):
-                one = grades.get(grader, {})
-                parts = np.array([one.get(name, np.nan) for name in names[1:]])
-                whole = one.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
-                self.given[place[cycle], agent[who], :, r] = whole, *parts
+                given = grades.get(grader, {})
+                parts = np.array([given.get(name, np.nan) for name in names[1:]])
+                whole = given.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
+                self.given[place[cycle], agent[name], :, r] = whole, *parts
                 if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
-                    self.given[place[cycle], agent[who], 1, r] = whole
+                    self.given[place[cycle], agent[name], 1, r] = whole
         there = ~np.isnan(self.given)
         size = there.sum(axis=3)
         self.mean: Floats = np.where(there, self.given, 0).sum(axis=3) / np.where(size, size, np.nan)
         places = list(self.rows.values())
-        self.panel, self.cluster = found.panel[places], found.cluster[places]
-        self.pi = np.array([labels.pi.get(name, 1.0) for name in found.cycles])
+        self.panel, self.cluster = comparisons.panel[places], comparisons.cluster[places]
+        self.pi = np.array([labels.pi.get(name, 1.0) for name in comparisons.cycles])
 
     def rated(self, scores: Floats) -> Ints:
         """Scores as the categories of kappa from 1: points of the scale, or the bands that begin at ``cuts``."""
@@ -365,7 +365,7 @@ class _People:
 
 
 def people_measurements(
-    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
+    table: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
     level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -375,59 +375,59 @@ def people_measurements(
     where the labels are a random sample, and ``human.judge`` of each judge. ``cuts`` are the points at which the bands
     above the lowest begin, where agreement is on bands.
     """
-    people = _People(found, labels, weights, scale, level, cuts)
+    people = _People(table, labels, weights, scale, level, cuts)
     states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
     rows, outside = list(people.rows.values()), sorted({cycle for cycle, _ in labels.grades} - set(people.rows))
-    families = np.array([(found.agent_families or {}).get(name, name) for name in found.agents])
+    families = np.array([(table.agent_families or {}).get(name, name) for name in table.agents])
     cluster = np.repeat(people.cluster[:, None], len(families), axis=1)
-    for s, name in enumerate(found.names):
+    for s, name in enumerate(table.names):
         drawn, graded, lacking = people.graded(s)
         human, labelled = people.mean[:, :, s], {"dimension": name}
-        seen = ~np.isnan(human)
+        mask = ~np.isnan(human)
         enough = anchor_response(drawn, min(graded, drawn))
         states[s] = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
         detail: dict[str, Any] = {
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
-            "records": int(seen.sum()), "outside": outside, "design": labels.design,
+            "records": int(mask.sum()), "outside": outside, "design": labels.design,
         }  # fmt: skip
         share, what = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
         count = drawn, f"drawn {unit_of}"
         yield number(make, "human.sample", labelled, share, count, what, states[s] or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
-        if seen.any():  # the labelled records themselves, as a certificate needs them
-            judged, given = (
-                [[None if math.isnan(one) else one for one in row] for row in values.tolist()]
+        if mask.any():  # the labelled records themselves, as a certificate needs them
+            judged, grades = (
+                [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
                 for values in (people.panel[:, :, s], human)
             )
-            detail = {"agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
-                      "pi": people.pi[rows].tolist(), "judged": judged, "people": given}  # fmt: skip
-            yield number(make, "human.labels", labelled, float(seen.sum()), (len(rows), "labelled cycles"),
+            detail = {"agents": list(table.agents), "of": [table.clusters[g] for g in people.cluster.tolist()],
+                      "pi": people.pi[rows].tolist(), "judged": judged, "people": grades}  # fmt: skip
+            yield number(make, "human.labels", labelled, float(mask.sum()), (len(rows), "labelled cycles"),
                          "records that people graded", "ok", detail)  # fmt: skip
         # Each judge beside the mean human grade of the same records, with what two people reach in the same row.
-        for j, judge in enumerate(found.judges):
-            cells = found.cells[rows][:, :, j, s]
-            there: Bools = seen & ~np.isnan(cells)
+        for j, judge in enumerate(table.judges):
+            cells = table.cells[rows][:, :, j, s]
+            there: Bools = mask & ~np.isnan(cells)
             if (n := int(there.sum())) < 2:
                 continue
             scores, mean, codes = cells[there], human[there], cluster[there]
-            one = judge_against_humans(
-                scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, level, found.consecutive
+            fit = judge_against_humans(
+                scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, level, table.consecutive
             )
             if cuts:
                 rated = people.rated(scores), people.rated(mean)
-                on = judge_against_humans(*rated, codes, None, pass_mark, level, found.consecutive)
-                one = replace(one, kappa=on.kappa)
+                on = judge_against_humans(*rated, codes, None, pass_mark, level, table.consecutive)
+                fit = replace(fit, kappa=on.kappa)
             detail = {
-                "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
-                "bias_by_family": {maker: _stated(bias) for maker, bias in (one.bias_by_family or {}).items()},
+                "icc": _stated(fit.icc_a1), "bias": _stated(fit.bias), "tpr": list(fit.tpr), "tnr": list(fit.tnr),
+                "bias_by_family": {maker: _stated(bias) for maker, bias in (fit.bias_by_family or {}).items()},
                 "ceiling": [agreed.value, agreed.detail.get("icc")], "pass": pass_mark, "drawn": not labels.refused,
             }  # fmt: skip
-            yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa, (n, "records"),
+            yield number(make, "human.judge", labelled | {"judge": judge}, fit.kappa, (n, "records"),
                          "quadratic-weighted kappa of the judge with the mean human grade"
                          f"{' on bands' if cuts else ''}; jackknife over clusters", "ok", detail, None,
                          people.level)  # fmt: skip
-    place = {name: s for s, name in enumerate(found.names)}
+    place = {name: s for s, name in enumerate(table.names)}
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
@@ -438,25 +438,25 @@ def _contrast(
     people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, power: float
 ) -> Measurement:
     """What people see of one order, in the direction of the judges."""
-    found = people.found
-    pair = [found.agents.index(item.labels[end]) for end in ("high", "low")]
-    scores, human = found.panel[..., s], people.all_cycles(s)
-    one = anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
-                          consecutive=found.consecutive)  # fmt: skip
+    comparisons = people.found
+    pair = [comparisons.agents.index(item.labels[end]) for end in ("high", "low")]
+    scores, human = comparisons.panel[..., s], people.all_cycles(s)
+    gap = anchor_contrast(scores, human, comparisons.cluster, *pair, pi=people.pi, level=people.level,
+                          consecutive=comparisons.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
-    kept = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
-    only, judges = one.human_only, one.judge_only
-    detail: dict[str, Any] = {name: getattr(one, name) for name in kept} | {"p": one.p_up}
+    copied = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
+    only, judges = gap.human_only, gap.judge_only
+    detail: dict[str, Any] = {name: getattr(gap, name) for name in copied} | {"p": gap.p_up}
     detail["alone"] = None if only is None else [only.estimate, only.low, only.high]
     detail["judges"] = None if judges is None else judges.estimate
-    if one.judge_only is not None and one.estimate is not None:
-        seen = human[both][:, pair] @ [1.0, -1.0]
+    if gap.judge_only is not None and gap.estimate is not None:
+        gaps = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
-        there = ~np.isnan(seen)
-        sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
-        r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
-        spread = Spread.of(judged, found.cluster[both], (sd, r))
-        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
+        there = ~np.isnan(gaps)
+        sd, flat = float(gaps[there].std(ddof=1)), min(float(x[there].std()) for x in (gaps, judged)) <= 0
+        r = 0.0 if flat else float(np.clip(np.corrcoef(gaps[there], judged[there])[0, 1], -1, 1))
+        spread = Spread.of(judged, comparisons.cluster[both], (sd, r))
+        needed = needed_labels(gap.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         # What each person sees in each cluster [R, G], where there are as many people as stand for others.
         each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
@@ -464,20 +464,20 @@ def _contrast(
         if each.shape[1] >= FEWEST_GRADERS:
             weight = np.where(np.isnan(each), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
             totals, weights = (
-                group_sums(x, people.cluster, len(found.clusters)) for x in (weight * np.nan_to_num(each), weight)
+                group_sums(x, people.cluster, len(comparisons.clusters)) for x in (weight * np.nan_to_num(each), weight)
             )
             apart = np.asarray(totals / np.where(weights > 0, weights, np.nan)).T
-            many = random_judges(apart, people.level, found.consecutive)
+            many = random_judges(apart, people.level, comparisons.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
     detail["rest"] = {
-        found.clusters[g]: [int(mine.sum()), *scores[mine][:, pair].sum(axis=0).tolist()]
-        for g in np.unique(found.cluster[rest]).tolist()
-        if (mine := rest & (found.cluster == g)).any()
+        comparisons.clusters[g]: [int(here.sum()), *scores[here][:, pair].sum(axis=0).tolist()]
+        for g in np.unique(comparisons.cluster[rest]).tolist()
+        if (here := rest & (comparisons.cluster == g)).any()
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
-    return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, "ok", detail,
+    return number(make, "human.contrast", item.labels, gap, (gap.labelled, "labelled cycles"), method, "ok", detail,
                   None, people.level, unit)  # fmt: skip
 
 
@@ -513,16 +513,16 @@ def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: flo
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
-    return None if found is None else max(found, FEWEST_LABELLED)
+    cycles = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
+    return None if cycles is None else max(cycles, FEWEST_LABELLED)
 
 
 def most_needed(
-    found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
+    comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
     """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair."""
-    known = {
+    measured = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
             float(measurement.detail["sd"]),
             float(measurement.detail["r"]),
@@ -530,14 +530,14 @@ def most_needed(
         for measurement in measurements
         if measurement.name == "human.contrast"
         and measurement.value is not None
-        and measurement.labels["dimension"] == found.names[scale]
+        and measurement.labels["dimension"] == comparisons.names[scale]
     }
     worst: tuple[int | None, Spread | None] = (0, None)
     for pair in pairs:
-        judged = found.panel[:, [found.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
+        judged = comparisons.panel[:, [comparisons.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
         if not (both := ~np.isnan(judged)).any():
             continue
-        spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
+        spread = Spread.of(judged[both], comparisons.cluster[both], measured.get(frozenset(pair)))
         needed = needed_labels(effect, spread, alpha, power)
         if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
             worst = needed, spread
@@ -555,8 +555,8 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
     method += " on bands" if by_kappa and people.cuts else ""
     if n < FEWEST_DOUBLE:
-        why = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
-        return number(make, "human.agreement", labels, None, count, method, state=why)
+        reason = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
+        return number(make, "human.agreement", labels, None, count, method, state=reason)
     pairs = list(combinations(range(len(people.graders)), 2))
     both = {pair: ~np.isnan(values[:, pair]).any(axis=1) for pair in pairs}
     both = {pair: there for pair, there in both.items() if there.any()}
@@ -580,39 +580,39 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
             except NotMeasurableError:
                 return None, cells.tolist()
         a, b = rows.T
-        sums = [float(len(rows)), *(float(one) for one in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
+        sums = [float(len(rows)), *(float(total) for total in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
         value = float(intraclass(*sums))
         return (None if math.isnan(value) else value), sums
 
     def mean(left_out: int | None) -> float:
-        kept = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
-        each = [coefficient_of(rows)[0] for rows in kept if len(rows)]
-        return math.nan if not each or None in each else float(np.mean([one for one in each if one is not None]))
+        parts = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
+        each = [coefficient_of(rows)[0] for rows in parts if len(rows)]
+        return math.nan if not each or None in each else float(np.mean([value for value in each if value is not None]))
 
-    whole, groups = mean(None), np.unique(codes).tolist()
+    overall, groups = mean(None), np.unique(codes).tolist()
     drops = np.array([mean(g) for g in groups])
     ends = None
-    if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
-        found = jackknife_estimate(whole, drops, people.level)
-        ends = (found.low, found.high)
+    if len(groups) > 1 and not math.isnan(overall) and not np.isnan(drops).any():
+        estimate = jackknife_estimate(overall, drops, people.level)
+        ends = (estimate.low, estimate.high)
     each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
     detail["coefficient"] = "kappa" if by_kappa else "icc"
     detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
     # Mean ICC(A,1) of pairs of people.
-    ones = [
+    coefficients = [
         float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables.values() for a, b in (x.T,)
     ]
-    detail["icc"] = None if any(map(math.isnan, ones)) else float(np.mean(ones))
+    detail["icc"] = None if any(map(math.isnan, coefficients)) else float(np.mean(coefficients))
     return number(
-        make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
+        make, "human.agreement", labels, overall, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,
     )  # fmt: skip
 
 
-def _stated(one: Estimate) -> dict[str, JSON]:
+def _stated(estimate: Estimate) -> dict[str, JSON]:
     """An estimate with its interval, for a detail."""
-    return {name: value for name, value in asdict(one).items() if name in ("estimate", "low", "high", "state")}
+    return {name: value for name, value in asdict(estimate).items() if name in ("estimate", "low", "high", "state")}
 
 
 def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
@@ -632,13 +632,13 @@ def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[M
         rows = [("kappa", item.value, (item.low, item.high), item.state, item.n, item.n_of, item.method)]
         for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
                              ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
-            one = detail[name]
+            part = detail[name]
             rows.append(
                 (
                     name,
-                    one["estimate"],
-                    (one["low"], one["high"]),
-                    str(one.get("state", "ok")),
+                    part["estimate"],
+                    (part["low"], part["high"]),
+                    str(part.get("state", "ok")),
                     item.n,
                     item.n_of,
                     method,

@@ -62,19 +62,19 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
     lead = values.shape[:-1]
     rows = math.prod(lead)
     gap, values = gap.reshape(rows, values.shape[-1]), values.reshape(rows, values.shape[-1])
-    kept = 0.5 if k > 3 else 0.0
-    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - kept))
-    own, sign, others = _pairs_of_agent(k)
-    ahead = gap[:, own] * sign > 0
-    if kept:
-        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / kept
+    null_share = 0.5 if k > 3 else 0.0
+    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - null_share))
+    pairs, sign, others = _pairs_of_agent(k)
+    ahead = gap[:, pairs] * sign > 0
+    if null_share:
+        worst = np.where(ahead, values[:, pairs], np.inf).max(axis=2) / null_share
         study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
         if study.size:
-            adjusted[study[:, None], own[leader]] = worst[study, leader][:, None]
+            adjusted[study[:, None], pairs[leader]] = worst[study, leader][:, None]
             remaining = values[study[:, None], others[leader]]
             adjusted[study[:, None], others[leader]] = shaffer_rows(remaining, k - 1)
     published = (adjusted <= alpha + LEVEL_SLACK) & (np.abs(gap) > 0)
-    wins: Bools = np.all(published[:, own] & ahead, axis=2)
+    wins: Bools = np.all(published[:, pairs] & ahead, axis=2)
     first = np.where(wins.any(axis=1), wins.argmax(axis=1), -1) if k > 1 else np.full(rows, -1)
     shape = (*lead, values.shape[-1])
     return PublishedOrders(first.reshape(lead), published.reshape(shape), adjusted.reshape(shape))
@@ -86,10 +86,10 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
     # Bit x of sums[n] says that groups of n agents can have x equal pairs.
     sums = [1]
     for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
-        found = 0
+        sizes = 0
         for j in range(1, n + 1):
-            found |= sums[n - j] << (j * (j - 1) // 2)
-        sums.append(found)
+            sizes |= sums[n - j] << (j * (j - 1) // 2)
+        sums.append(sizes)
     return tuple(x for x in range(sums[K].bit_length()) if sums[K] >> x & 1)
 
 
@@ -131,10 +131,10 @@ def publish_scales(
     adjusted: dict[str, Floats] = {}
     others = {name: values for name, values in p.items() if name != main}
     if main in p:
-        found = publish_orders(gaps[main], p[main], level)
-        published[main], adjusted[main] = found.published, found.p_adjusted
-        first = None if found.first < 0 else int(found.first)
-        rest = alpha if found.published.all() else alpha - level
+        orders = publish_orders(gaps[main], p[main], level)
+        published[main], adjusted[main] = orders.published, orders.p_adjusted
+        first = None if orders.first < 0 else int(orders.first)
+        rest = alpha if orders.published.all() else alpha - level
     if others:
         agents = agents_of("publish_scales", "p", next(iter(others.values())).size)
         adjusted |= shaffer_pooled(others, agents)
@@ -149,19 +149,19 @@ def _bounds(agents: int) -> Floats:
     """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""
     pairs = agents * (agents - 1) // 2
     attainable = np.array(attainable_equalities(agents))
-    found = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
-    found.setflags(write=False)
-    return found
+    bounds = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
+    bounds.setflags(write=False)
+    return bounds
 
 
 @cache
 def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
     """For each agent its pairs [K, K-1], its sign in each of them, and the pairs of the others [K, rest]."""
     first, second = pairs_of(agents)
-    mine = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
-    own = np.nonzero(mine)[1].reshape(agents, agents - 1)
+    about = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
+    own = np.nonzero(about)[1].reshape(agents, agents - 1)
     sign = np.where(first[own] == np.arange(agents)[:, None], 1, -1)
-    return own, sign, np.nonzero(~mine)[1].reshape(agents, -1)
+    return own, sign, np.nonzero(~about)[1].reshape(agents, -1)
 
 
 def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
@@ -249,7 +249,7 @@ class OrderTests:
     @cached_property
     def drops(self) -> dict[str, Tested]:
         """The same without each judge family."""
-        return {family: self.tested(self.found.gaps(kept)) for family, kept in self.found.drops.items()}
+        return {family: self.tested(self.found.gaps(chosen)) for family, chosen in self.found.drops.items()}
 
     @cached_property
     def resolved(self) -> Bools:
@@ -267,11 +267,11 @@ class OrderTests:
     def adjusted_without(self) -> dict[str, Floats]:
         """Shaffer-adjusted p-values [P, S] of each drop: the aggregate's pairs, and all pairs on all dimensions."""
         agents, names = len(self.found.agents), self.found.names[1:]
-        found = {}
+        adjusted = {}
         for family, drop in self.drops.items():
             pooled = shaffer_pooled({name: drop.p[:, s] for s, name in enumerate(names, start=1)}, agents)
-            found[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
-        return found
+            adjusted[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
+        return adjusted
 
     def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
         """The plan's test of every pair on every scale."""
@@ -302,8 +302,8 @@ class Tested:
         """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
         # Gap of every pair on every scale [P, S], each cluster counting once, and the variance between clusters.
         there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
-        found = there.sum(axis=0)
-        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(found > 0, found, np.nan)
+        seen = there.sum(axis=0)
+        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
         squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
         difference, variance = settle(mean), squares / np.maximum(clusters - 1, 1)[:, None]
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
@@ -311,7 +311,7 @@ class Tested:
         if consecutive:
             scales = range(difference.shape[1])
             each = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
-            p, se, df, rho, effective = (np.stack([getattr(one, name) for one in each], axis=1)
+            p, se, df, rho, effective = (np.stack([getattr(test, name) for test in each], axis=1)
                                          for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
             of_pairs = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
             return cls(
@@ -320,21 +320,21 @@ class Tested:
         # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
-        whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
-        made = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
-        return cls(difference, made.p.T, made.se.T, made.df.T, variance, made.prior_df.T, made.mean_variance,
+        complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        tests = moderate(difference.T, variance.T, clusters, gaps.levels[complete].transpose(2, 0, 1), borrow)
+        return cls(difference, tests.p.T, tests.se.T, tests.df.T, variance, tests.prior_df.T, tests.mean_variance,
                    counts, testable)  # fmt: skip
 
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """What a reader needs to compute the p-value of one pair again."""
-        found: dict[str, JSON] = {
+        values: dict[str, JSON] = {
             "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
             "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
             "mean_variance": float(self.mean_variance[s]), "prior_df": _number(self.prior[k, s]),
         }  # fmt: skip
         if self.rho is not None and self.effective is not None:
-            found |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
-        return found
+            values |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
+        return values
 
     def method(self, k: int, s: int) -> str:
         """The test in words."""
@@ -345,9 +345,9 @@ class Tested:
         if self.effective is not None:
             return f"cluster t for clusters in time order, {over} worth {self.effective[k, s]:.1f} independent ones"
         # Rounded first, so that float noise turns no half up in one reading of a table and down in another.
-        own, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
+        variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
-        return f"{kind}, {over} (own variance {own:.3g}, mean of pairs {mean:.3g})"
+        return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
 
 
 def _number(value: float) -> float | None:
@@ -476,8 +476,8 @@ def order_analysis(
         widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
         checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
     k = tables["aggregate"].shape[1]
-    for name, given in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
-        unknown = set(given or ()) - set(tables)
+    for name, entries in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
+        unknown = set(entries or ()) - set(tables)
         if unknown:
             checks.fail(_SOURCE, name, f"names no scale: {', '.join(sorted(map(str, unknown)))}")
     given_tests, given_gaps, floors = contrasts or {}, differences or {}, p_floor or {}
@@ -486,9 +486,9 @@ def order_analysis(
         if name in given_tests:
             tests[name] = _given(given_tests[name], k)
         else:
-            seen = given_gaps.get(name)
-            seen = pair_differences(table) if seen is None else _differences(seen, k)
-            tests[name] = moderate(*difference_moments(seen), table, borrow)
+            pair_gaps = given_gaps.get(name)
+            pair_gaps = pair_differences(table) if pair_gaps is None else _differences(pair_gaps, k)
+            tests[name] = moderate(*difference_moments(pair_gaps), table, borrow)
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
 
     def columns_of(test: ModeratedContrasts) -> list[list[Any]]:
@@ -525,17 +525,17 @@ def order_analysis(
         equivalent=tuple(pair for pair, small in zip(pair_list(k), within.tolist(), strict=True) if small),
         rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
         pair_state=tuple(
-            ("ordered, by less than the margin" if near else "ordered") if said else "within the margin" if near
+            ("ordered, by less than the margin" if near else "ordered") if apart else "within the margin" if near
             else "not resolved" if tested else "cannot be tested"
-            for said, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
+            for apart, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
         ),
     )  # fmt: skip
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
     """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987)."""
-    known = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
-    return float(equivalence_tests(known[0], known[1], known[2], np.array([clusters]), margin)[0])
+    columns = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
+    return float(equivalence_tests(columns[0], columns[1], columns[2], np.array([clusters]), margin)[0])
 
 
 def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margin: float) -> Floats:
@@ -597,7 +597,7 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
     """Published pairs as (high, low)."""
     rows = zip(pair_list(agents), gap.tolist(), published.tolist(), strict=True)
-    return tuple((i, j) if one > 0 else (j, i) for (i, j), one, said in rows if said and one)
+    return tuple((i, j) if sign > 0 else (j, i) for (i, j), sign, published in rows if published and sign)
 
 
 def _pair(name: str, key: Any, agents: int) -> Pair:
@@ -613,10 +613,10 @@ def _pair(name: str, key: Any, agents: int) -> Pair:
 
 def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
     """p-values by pair as an array [pairs], 0 where there is none."""
-    found = dict.fromkeys(pair_list(agents), 0.0)
+    by_pair = dict.fromkeys(pair_list(agents), 0.0)
     for key, value in (values or {}).items():
-        found[_pair(name, key, agents)] = np.nan if value is None else float(value)
-    p = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+        by_pair[_pair(name, key, agents)] = np.nan if value is None else float(value)
+    p = np.fromiter(by_pair.values(), dtype=np.float64, count=len(by_pair))
     require_p(_SOURCE, name, p)
     return p
 

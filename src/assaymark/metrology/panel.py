@@ -55,9 +55,9 @@ def agent_effects(
 ) -> AgentEffects:
     """Least-squares agent levels beside cycle effects."""
     values = checks.finite("agent_effects", "scores", scores)
-    names, who = checks.labels("agent_effects", "agents", agents, values.size)
+    names, agent_codes = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
-    design = Design.of(values[:, None], who, when, np.zeros(len(rounds), dtype=np.int64), len(names))
+    design = Design.of(values[:, None], agent_codes, when, np.zeros(len(rounds), dtype=np.int64), len(names))
     levels = design.levels(np.ones((1, 1)))[0]
     if np.isnan(levels).any():
         raise NotMeasurableError(
@@ -86,9 +86,9 @@ class Design:
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
         """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle. Clusters without a score are none."""
-        used, own = np.unique(cluster[cycle], return_inverse=True)
+        used, codes = np.unique(cluster[cycle], return_inverse=True)
         cluster = np.zeros(cluster.size, dtype=np.int64)
-        cluster[cycle] = own
+        cluster[cycle] = codes
         cycles, groups, width = cluster.size, max(1, used.size), scores.shape[1]
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
@@ -105,20 +105,20 @@ class Design:
     def groups(self) -> list[list[int]]:
         """Agents that share cycles, directly or through others, largest group first (then most decisions)."""
         (reached,) = self._reached(np.ones((1, self.clusters)))
-        found = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
+        parts = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
         decisions = self.counts.sum(axis=1)
-        return [list(g) for g in sorted(found, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
+        return [list(g) for g in sorted(parts, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
     def levels(self, times: Floats) -> Floats:
         """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
         parts, inside = self.parts(), self.main_group(times)
-        held, effects = inside[:, :, None], self.effects(times, parts, inside)
+        grouped, effects = inside[:, :, None], self.effects(times, parts, inside)
         # Cycles belong to one group only, so what they add is shared out among their agents.
         weight = np.where(inside, times @ parts[3], 0.0)
-        means = np.where(held, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
+        means = np.where(grouped, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
         with np.errstate(invalid="ignore"):
             shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
-        return np.where(held, effects + shift[:, None, :], np.nan)
+        return np.where(grouped, effects + shift[:, None, :], np.nan)
 
     def effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
         """Solutions [R, A, K] of the weighted normal equations, which rank as `levels` do: they sum to 0 in the main
@@ -138,8 +138,8 @@ class Design:
         if self._met.all():
             return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
         reached = self._reached(times)
-        own = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
-        most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
+        counts = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
+        most = reached.sum(axis=2) * (counts.sum(axis=1, keepdims=True) + 1) + (reached @ counts[:, :, None])[:, :, 0]
         # The first of the agents with the largest group stands for it.
         return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
 
@@ -162,15 +162,15 @@ class Design:
     def parts(self, columns: slice = slice(None)) -> Parts:
         """What each cluster adds to the normal equations of the chosen columns."""
         size = np.maximum(self.counts.sum(axis=0), 1)
-        share, found = self.counts / size, []
+        share, cells = self.counts / size, []
         for g in range(self.clusters):
-            own = self.cluster == g
-            counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
+            members = self.cluster == g
+            counts, scaled, sums = self.counts[:, members], share[:, members], self.cycle_sums[members, columns]
             # Normal equations add up over cycles; only means over cycles have to count each of them.
-            seats = scaled if self.cycles is None else scaled * self.cycles[own]
-            found.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
-                          seats @ (sums / size[own, None]), seats.sum(axis=1)))  # fmt: skip
-        matrix, right, means, seated = (np.stack(part) for part in zip(*found, strict=True))
+            seats = scaled if self.cycles is None else scaled * self.cycles[members]
+            cells.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
+                          seats @ (sums / size[members, None]), seats.sum(axis=1)))  # fmt: skip
+        matrix, right, means, seated = (np.stack(part) for part in zip(*cells, strict=True))
         return matrix, right, means, seated
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
@@ -263,9 +263,9 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     """Panel scores, the design of agents and cycles, and every pair's meetings, of a table that was gated before."""
     scores = table.stacked
     n, judges, width = scores.shape
-    kept = drops_of(table.families)
+    families = drops_of(table.families)
     blocks = [scores.mean(axis=1), scores.reshape(n, judges * width)]
-    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in kept.values())], axis=1)
+    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in families.values())], axis=1)
     a, c = len(table.agents), len(table.cycles)
     cluster = np.zeros(c, dtype=np.int64)
     cluster[table.cycle] = table.cluster
@@ -278,12 +278,12 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     meetings = []
     for first, second in combinations(range(a), 2):
         common = np.flatnonzero(present[first] & present[second])
-        found = np.bincount(ordered[common])
-        cycles, gaps = found[found > 0], means[first, common] - means[second, common]
+        sizes = np.bincount(ordered[common])
+        cycles, gaps = sizes[sizes > 0], means[first, common] - means[second, common]
         # reduceat wants at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
         meetings.append((sums, cycles))
-    drops = {family: k for k, family in enumerate(kept, start=1 + judges)}
+    drops = {family: k for k, family in enumerate(families, start=1 + judges)}
     design = Design.of(columns, table.agent, table.cycle, cluster, a)
     return Panel(table, study, scores, drops, columns, design, meetings)
 
@@ -291,10 +291,10 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
 def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
     """Level of each agent, with and without each family; rank correlations; and the part that length plays."""
     table, design, names = panel.table, panel.design, panel.names
-    counts, own = design.counts.sum(axis=1), design.own_clusters().tolist()
+    counts, clusters = design.counts.sum(axis=1), design.own_clusters().tolist()
     raw = (design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]).tolist()
     details: list[list[dict[str, JSON]]] = [
-        [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
+        [{"raw_mean": raw[a][k] if n else None, "clusters": clusters[a]} for a, n in enumerate(counts.tolist())]
         for k in range(len(names))
     ]
     yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, True, details)
@@ -310,10 +310,10 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         full, without = levels[0][:, : len(names)], levels[0][:, block]
         ranked = np.flatnonzero(np.isfinite(full[:, 0]) & np.isfinite(without[:, 0]))
         settled = np.round(-without[ranked], 9).T.tolist()
-        for k, found in enumerate(_rank_correlations(panel, "lofo.rho", full, without, ranked, {"dropped": family},
+        for k, rho in enumerate(_rank_correlations(panel, "lofo.rho", full, without, ranked, {"dropped": family},
                                                      method)):  # fmt: skip
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
-            yield replace(found, detail={"order": order})
+            yield replace(rho, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
     lengths, scores, value = table.lengths, panel.columns[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
@@ -346,12 +346,12 @@ def _agent_levels(
 
 
 def _rank_correlations(
-    panel: Panel, name: str, one: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
+    panel: Panel, name: str, first: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
 ) -> Iterator[Measurement]:
     """Spearman correlations of two sets of levels [A, K] of the ranked agents."""
     none = panel.missing or _ONE_AGENT if ranked.size < 2 else f"undefined: all {ranked.size} agents are tied"
-    known = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
-    for dimension, rho in zip(panel.names, known, strict=True):
+    rhos = spearman_columns(first[ranked], other[ranked]) if ranked.size > 1 else [None] * first.shape[1]
+    for dimension, rho in zip(panel.names, rhos, strict=True):
         yield panel.number(name, {"dimension": dimension, **labels}, rho, (ranked.size, "agents"), method, none)
 
 
@@ -359,8 +359,8 @@ def rank_shares(
     design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> tuple[Floats, int, bool, float]:
     """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
-    width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
-    found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
+    width, mass, seen_mass = range(design.totals.shape[2])[columns], 0.0, 0.0
+    shares, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
     rows = max(1, _BLOCK // (agents.size**2 * max(1, len(width))))
     for chunk in resamples_of(design.clusters, resamples, rng, "rank_shares"):
@@ -369,16 +369,16 @@ def rank_shares(
         mass += float(weights.sum())
         for start, times in enumerate(chunk.blocks(rows)):
             inside = design.main_group(times.T)
-            effects, whole = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
-            weight = weights[start * rows : start * rows + rows][whole]
-            kept += float(weight.sum())
-            settled = np.round(effects[whole][:, agents], 9)
+            effects, complete = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
+            weight = weights[start * rows : start * rows + rows][complete]
+            seen_mass += float(weight.sum())
+            settled = np.round(effects[complete][:, agents], 9)
             above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
             tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
             share = weight[:, None, None] / tied
             ranks = ((share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in range(agents.size))
-            found += np.stack(list(ranks), axis=1)
-    return found / kept if kept else found, count, exact, 1 - kept / mass
+            shares += np.stack(list(ranks), axis=1)
+    return shares / seen_mass if seen_mass else shares, count, exact, 1 - seen_mass / mass
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -391,24 +391,24 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     group = panel.missing or (_ONE_AGENT if agents.size < 2 else "undefined: one cluster, needs two")
     if agents.size > 1 and design.clusters > 1:
         resamples = panel.study.inference.resamples or RESAMPLES
-        found, drawn, exact, apart = rank_shares(design, agents, panel.block(0), resamples, rng)
+        totals, drawn, exact, apart = rank_shares(design, agents, panel.block(0), resamples, rng)
         left_out = apart if apart > 1e-9 else 0.0
         detail = {"resamples": drawn, "exact": exact, "left_out": left_out}
         method += f"; {'exact: all' if exact else 'multinomial:'} {drawn} resamples of {design.clusters} clusters"
         method += f", {left_out:.3%} of them left out: agents apart" if left_out else ""
         group = f"undefined: in {apart:.0%} of the resamples some agents share no cycle with the others"
         if not panel.missing and apart <= _MOST:
-            shares = found.transpose(2, 0, 1).tolist()
+            shares = totals.transpose(2, 0, 1).tolist()
         group = panel.missing or group
     place = {a: i for i, a in enumerate(agents.tolist())}
     decisions = design.counts.sum(axis=1).astype(int).tolist()
     for k, name in enumerate(panel.names):
         for a, agent in enumerate(panel.table.agents):
-            own = shares[k][place[a]] if shares and a in place else []
+            chances = shares[k][place[a]] if shares and a in place else []
             state = group if a in place else panel.missing or (_APART if decisions[a] else _NO_DECISION)
-            yield panel.number("rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
+            yield panel.number("rank.first", {"dimension": name, "agent": agent}, chances[0] if chances else None,
                                (design.clusters, "clusters"), method, state,
-                               {"shares": list(own), **detail})  # fmt: skip
+                               {"shares": list(chances), **detail})  # fmt: skip
 
 
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
@@ -460,17 +460,17 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
     met: dict[int, dict[int, tuple[Floats, Ints]]] = defaultdict(dict)
-    found: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
+    p_values: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
     for pair, (sums, cycles) in enumerate(panel.meetings):
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
-            found["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
+            p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
     drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
-        found[name] = np.ones((pairs, width))
+        p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
             tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
-            found[name][[*some]] = [test.p for test in tests]
-    return found
+            p_values[name][[*some]] = [test.p for test in tests]
+    return p_values

@@ -57,7 +57,7 @@ def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.
             places[key], left = places[key] + 1, left - 1
             heapq.heappush(waiting, (-len(members[key]) / (2 * places[key] + 1), turn, key))
     drawn = [rng.choice(members[key], size=places[key], replace=False).tolist() for key in names]
-    return tuple(sorted(name for found in drawn for name in found))
+    return tuple(sorted(name for names in drawn for name in names))
 
 
 def anchor_measurements(
@@ -76,7 +76,7 @@ def anchor_measurements(
         checks.fail(source, "weights", what)
     method = "mean of new minus locked rubric on the same trajectories; "
     method += "spread ratio: delete-one-cluster jackknife of its logarithm"
-    groups, level, found = [clusters[key] for key in common], study.inference.level, None
+    groups, level, contrast = [clusters[key] for key in common], study.inference.level, None
     if common:
         share = np.array([weights[name] for name in dimensions]) / sum(weights.values())
         tables = (
@@ -84,7 +84,7 @@ def anchor_measurements(
             for scores in (before, after)
         )
         both = [np.column_stack([table @ share, table]) for table in tables]
-        names, who = np.unique([agents[key] for key in common], return_inverse=True)
+        names, agent_codes = np.unique([agents[key] for key in common], return_inverse=True)
         codes = np.unique(groups, return_inverse=True)[1]
         keep = [codes >= 0, *(codes != g for g in range(int(codes.max()) + 1))]
         g = len(keep) - 1
@@ -93,9 +93,9 @@ def anchor_measurements(
         detail["changed"] = bool(changed) if k == 0 else name in changed
         if common:
             old, new = (table[:, k] for table in both)
-            found = cluster_t(new - old, groups, level)
+            contrast = cluster_t(new - old, groups, level)
             # Standard deviations before and after, and an interval of their ratio where there is one.
-            detail |= {"p": found.p, "clusters": found.clusters, "sd_before": None, "sd_after": None}
+            detail |= {"p": contrast.p, "clusters": contrast.clusters, "sd_before": None, "sd_after": None}
             detail |= {"sd_ratio_low": None, "sd_ratio_high": None}
             if old.size > 1:
                 detail |= {"sd_before": float(old.std(ddof=1)), "sd_after": float(new.std(ddof=1))}
@@ -108,7 +108,7 @@ def anchor_measurements(
                     ends = float(np.exp(logs[0] - half)), float(np.exp(logs[0] + half))
                     detail |= dict(zip(("sd_ratio_low", "sd_ratio_high"), ends, strict=True))
             # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
-            first, second = (np.bincount(who, weights=x) / np.bincount(who) for x in (old, new))
+            first, second = (np.bincount(agent_codes, weights=x) / np.bincount(agent_codes) for x in (old, new))
             for which, levels in (("order_before", first), ("order_after", second)):
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
                 detail[which] = [str(agent) for _, agent in line]
@@ -116,7 +116,7 @@ def anchor_measurements(
                 bool(settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0)
                 for a, b in combinations(range(names.size), 2)
             )
-        yield measured("anchor.shift", {"dimension": name}, found, study, (len(common), "trajectories"), method,
+        yield measured("anchor.shift", {"dimension": name}, contrast, study, (len(common), "trajectories"), method,
                        "not measured: no trajectory was graded under both rubrics", detail)  # fmt: skip
 
 
@@ -144,15 +144,15 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
         return m.labels["dimension"], m.labels["high"], m.labels["low"]
 
     claimed = study.claims.dimensions
-    found = [
+    contrasts = [
         m for m in measurements if (d := m.labels.get("dimension")) is not None and (claimed is None or d in claimed)
     ]
-    resolved = {pair_of(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
-    drops = [m for m in found if m.name == "lofo.contrast" and m.value is not None]
+    resolved = {pair_of(m) for m in contrasts if m.name == "contrast" and m.detail.get("resolved")}
+    drops = [m for m in contrasts if m.name == "lofo.contrast" and m.value is not None]
     turned = tuple(dict.fromkeys(pair_of(m) for m in drops if m.value is not None and m.value <= 0))
-    rho: dict[str, float | None] = {m.labels["dropped"]: None for m in found if m.name == "lofo.rho"}
+    rho: dict[str, float | None] = {m.labels["dropped"]: None for m in contrasts if m.name == "lofo.rho"}
     worst: dict[str, str] = {}
-    for m in found:
+    for m in contrasts:
         if m.name == "lofo.rho" and m.value is not None:
             so_far = rho[m.labels["dropped"]]
             if so_far is None or m.value < so_far:
@@ -201,12 +201,12 @@ def probe_measurements(
         common = sorted(sides[high].keys() & sides[low].keys())
         gaps = np.array([float(np.mean(sides[high][cycle])) - float(np.mean(sides[low][cycle])) for cycle in common])
         groups = [where[cycle] for cycle in common]
-        found = cluster_t(gaps, groups, study.inference.level) if common else None
+        contrast = cluster_t(gaps, groups, study.inference.level) if common else None
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
-        about: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
+        about: dict[str, JSON] = {"p": contrast.p if contrast else None, "judge": judge.name, "family": judge.family}
         about["cluster_sums"] = {str(name): [float(total), int(n)] for name, total, n in sums}
-        yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
+        yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, contrast, study,
                        (len(common), "common cycles"), "mean paired difference within common cycles, outside judge",
                        NEVER, about)  # fmt: skip
 
@@ -224,7 +224,7 @@ def contamination_measurements(
         return
     about = [instruments.get(key, frozenset()) for key in table.trajectories]
     names = sorted(frozenset().union(*about))
-    within = {name: np.array([name in own for own in about], dtype=bool) for name in names}
+    within = {name: np.array([name in subjects for subjects in about], dtype=bool) for name in names}
     absent = [name for name in names if not (within[name] & post).any() or not (within[name] & ~post).any()]
     yield _gap(table, study, "all", np.ones(table.n, dtype=bool), post, absent)
     for name in names:
@@ -242,8 +242,8 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
     sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
     settled = scores - (sums / np.maximum(later + earlier, 1))[agents]
     # Share of each cluster in its side (negative before the cutoff), and its weighted mean score.
-    found = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
-    shares, means = found[found[:, 0] != 0].T
+    totals = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
+    shares, means = totals[totals[:, 0] != 0].T
     means = means / shares
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
@@ -256,8 +256,8 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
     variance = pooled * sum(float(share @ share) for share, _ in sides)
     if variance <= _ZERO**2:
         p = 1.0 if difference == 0 else 1 / math.comb(sum(counts), counts[0])
-        said = "clusters do not vary: share of the ways to choose the later ones"
-        return Contrast(difference, None, None, p, n, sum(counts), said)
+        how = "clusters do not vary: share of the ways to choose the later ones"
+        return Contrast(difference, None, None, p, n, sum(counts), how)
     error = math.sqrt(variance)
     half = t_quantile(0.5 + level / 2, df) * error
     p = 2 * float(scipy.special.stdtr(df, -abs(difference) / error))
@@ -322,18 +322,18 @@ def oracle_measurements(
     rng = np.random.default_rng(study.seed) if rng is None else rng
     judges = scored[0].judges if scored else tuple(sorted(judge.name for judge in study.judges))
     asked = bool(scored) and dimension in scored[0].dimensions
-    parts, known, clusters = [np.empty((0, len(judges)))], list[float](), list[str]()
+    parts, values, clusters = [np.empty((0, len(judges)))], list[float](), list[str]()
     for table in scored if asked else ():
         rows = [row for row, key in enumerate(table.trajectories) if key in oracle]
         parts.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
-        known += [float(oracle[table.trajectories[row]]) for row in rows]
+        values += [float(oracle[table.trajectories[row]]) for row in rows]
         clusters += [table.clusters[table.cluster[row]] for row in rows]
-    scores, truth, level = np.concatenate(parts), np.array(known), study.inference.level
+    scores, truth, level = np.concatenate(parts), np.array(values), study.inference.level
     count = truth.size, "items with an oracle score"
     missing = (
         f"not measurable: the rubric does not ask for {dimension}"
         if scored and not asked
-        else (None if known else "not measurable: no scored item has an oracle score")
+        else (None if values else "not measurable: no scored item has an oracle score")
     )
     common: dict[str, Any] = {"level": level, "inputs": _digest(scored, sorted(oracle.items()))}
     # Records in the order of their clusters, by which a jackknife over time leaves them out.
@@ -369,15 +369,15 @@ def oracle_measurements(
             Measurement, "oracle.kappa", labels, value, count, _KAPPA, state,
             detail | {"r": r, "table": table_of.tolist()}, ends, **common,
         )  # fmt: skip
-        found = cluster_t(column - truth, clusters, level)
-        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}", "ok",
-                     {"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
-                     (found.low, found.high), unit=POINTS, **common)  # fmt: skip
+        error = cluster_t(column - truth, clusters, level)
+        yield number(Measurement, "oracle.error", labels, error.difference, count, f"{_ERROR}; {error.method}", "ok",
+                     {"p": error.p, "clusters": error.clusters, "spread": float(np.std(column - truth))},
+                     (error.low, error.high), unit=POINTS, **common)  # fmt: skip
 
 
-def _digest(tables: Sequence[ScoreTable], known: Sequence[Any]) -> str:
+def _digest(tables: Sequence[ScoreTable], values: Sequence[Any]) -> str:
     """Sixteen hex digits over the tables and what is known."""
-    return hashlib.sha256(repr(([table.digest for table in tables], known)).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(([table.digest for table in tables], values)).encode()).hexdigest()[:16]
 
 
 def effective_judges(errors: ArrayLike) -> float:
@@ -444,7 +444,7 @@ def independent_judges(judges: int, r: float) -> float:
 
 
 def known_measurements(
-    tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]], study: Study
+    tables: Sequence[ScoreTable], truths: Mapping[str, Mapping[str, float]], study: Study
 ) -> Iterator[Measurement]:
     """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
     source, scored = "known_measurements", [table for table in tables if table.n]
@@ -454,7 +454,7 @@ def known_measurements(
         raise InputError(source, [Problem("tables", f"must have the same judges and names (got {listed})")])
     names = scored[0].names if scored else (AGGREGATE, *sorted(study.rubric.weights or {}))
     judges = len(scored[0].judges) if scored else len(study.judges)
-    digest = _digest(tables, sorted((key, sorted(parts.items())) for key, parts in known.items()))
+    digest = _digest(tables, sorted((key, sorted(parts.items())) for key, parts in truths.items()))
 
     def score(table: ScoreTable, scores: Mapping[str, float], k: int) -> float | None:
         if table.names[k] in scores or k:
@@ -466,7 +466,7 @@ def known_measurements(
     for k, name in enumerate(names):
         parts = [np.empty((0, judges))]
         for table in scored:
-            values = [score(table, known.get(key, {}), k) for key in table.trajectories]
+            values = [score(table, truths.get(key, {}), k) for key in table.trajectories]
             rows = [row for row, value in enumerate(values) if value is not None]
             truth = np.array([values[row] for row in rows], dtype=np.float64)
             if not np.isfinite(truth).all():

@@ -83,17 +83,17 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
     fit = RecusalFit.of(table, interest)
     conflicts = interest[:, a] | interest[:, b]
-    free, linked, found = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
+    free, linked, estimate = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
     if linked.any():
-        found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], None, level)
+        estimate = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], None, level)
     judges = ((~np.isnan(table[linked]) & ~interest)[:, :, [a, b]]).any(axis=(0, 2))
     gaps = table[:, free, a] - table[:, free, b]
     both = ~np.isnan(gaps)
     there = both.any(axis=1)
     means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
     direct = cluster_mean(means, None, level) if means.size else None
-    who = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
-    return RecusalContrast(*found.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
+    panels = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
+    return RecusalContrast(*estimate.parts(), bool(conflicts.any()), int(linked.sum()), *panels, direct)
 
 
 def recusal_p(
@@ -129,7 +129,7 @@ def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: b
     if not each:
         return OwnFamily(which, shared, None, None, _DEPENDENT)
     by_judge = tuple(map(mean, np.array(each).T))
-    return OwnFamily(which, shared, by_judge, tuple(holm([one.p for one in by_judge]).tolist()), "ok")
+    return OwnFamily(which, shared, by_judge, tuple(holm([estimate.p for estimate in by_judge]).tolist()), "ok")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,10 +150,10 @@ class RecusalFit:
         values = np.where(used, table, 0.0)
         rows = used.reshape(clusters, -1)
         if (rows == rows[0]).all():
-            one, link = _recusal_weights(rows[0].tobytes(), judges, agents)
-            effects = values.reshape(clusters, -1) @ one.reshape(agents, -1).T
+            matrix, link = _recusal_weights(rows[0].tobytes(), judges, agents)
+            effects = values.reshape(clusters, -1) @ matrix.reshape(agents, -1).T
             weights, linked = (
-                np.broadcast_to(one, (clusters, *one.shape)), np.broadcast_to(link, (clusters, *link.shape)),
+                np.broadcast_to(matrix, (clusters, *matrix.shape)), np.broadcast_to(link, (clusters, *link.shape)),
             )  # fmt: skip
         else:
             fits = [_recusal_weights(row.tobytes(), judges, agents) for row in rows]
@@ -170,15 +170,15 @@ class RecusalFit:
 
 def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:
     """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
-    known = ~np.isnan(gaps)
-    counts = known.sum(axis=0)
+    defined = ~np.isnan(gaps)
+    counts = defined.sum(axis=0)
     if consecutive:
         serial = serial_tests(gaps, effects)
         return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
-    means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
-    found = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
-    return recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
+    means = np.where(defined, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    squares = np.square(np.where(defined, gaps - means, 0.0)).sum(axis=0)
+    moderated = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
+    return recusal_tests(counts, moderated.tested, moderated.p, moderated.gap, moderated.df, moderated.se)
 
 
 @lru_cache(maxsize=1024)
@@ -202,17 +202,17 @@ def _preference_weights(used: bytes, own: bytes, judges: int, agents: int) -> Fl
     interest = np.frombuffer(own, dtype=np.bool_).reshape(judges, agents)
     design = _judge_and_agent(judges, agents)[cells]
     left = np.eye(len(design)) - design @ np.linalg.pinv(design)
-    who = np.flatnonzero(interest.any(axis=1))
-    indicators = np.zeros((judges * agents, who.size))
-    for column, judge in enumerate(who):
+    owners = np.flatnonzero(interest.any(axis=1))
+    indicators = np.zeros((judges * agents, owners.size))
+    for column, judge in enumerate(owners):
         indicators[judge * agents : (judge + 1) * agents, column] = interest[judge]
     each = left @ indicators[cells]
     common = each.sum(axis=1)
     size = float(common @ common)
     if size <= TOLERANCE:
         return None
-    independent = np.linalg.matrix_rank(each, tol=TOLERANCE) == who.size
-    weights = np.zeros((1 + independent * who.size, judges * agents))
+    independent = np.linalg.matrix_rank(each, tol=TOLERANCE) == owners.size
+    weights = np.zeros((1 + independent * owners.size, judges * agents))
     weights[-1, cells] = common / size
     if independent:
         weights[:-1, cells] = np.linalg.pinv(each)
@@ -365,11 +365,11 @@ def self_preference(
     table = checks.finite(source, "scores", scores, ndim=2)
     checks.probability(source, "level", level)
 
-    def names(what: str, given: Sequence[Any], axis: int) -> list[str]:
+    def names(what: str, entries: Sequence[Any], axis: int) -> list[str]:
         n, of = table.shape[axis], ("agents (rows of scores)", "judges (columns of scores)")[axis]
-        if len(given) != n or not all(isinstance(name, str) for name in given):
-            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(given)})")
-        return [str(name) for name in given]
+        if len(entries) != n or not all(isinstance(name, str) for name in entries):
+            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(entries)})")
+        return [str(name) for name in entries]
 
     graded, grading = names("agent_families", agent_families, 0), names("judge_families", judge_families, 1)
     called = grading if judges is None else names("judges", judges, 1)
@@ -380,9 +380,9 @@ def self_preference(
     method = "the wider of Student's and Welch's t"
     if codes is not None:
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
-    method, found = f"mean distance from the panel's median, own family minus others; {method}", []
+    method, results = f"mean distance from the panel's median, own family minus others; {method}", []
     for name, family, column in zip(called, grading, above.T, strict=True):
-        own = np.array([one == family for one in graded], dtype=bool)
+        own = np.array([name == family for name in graded], dtype=bool)
         ours, theirs = column[own], column[~own]
         mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
         state: PreferenceState = "no agent of its family" if mean is None else "no agent of another family"
@@ -397,8 +397,8 @@ def self_preference(
                 rests = np.array([rest for rest in without if rest[1] and rest[3]])
                 if len(rests) > 1:
                     gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-                    one = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
-                    half = None if one.low is None or one.high is None else (one.high - one.low) / 2
+                    estimate = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
+                    half = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low) / 2
                     state = "no spread" if half is None else "ok"
             elif ours.size > 1:
                 # One agent on the other side has no spread; Student's interval takes it to be the family's.
@@ -412,5 +412,5 @@ def self_preference(
                         welch = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
                         half = max(half, t_quantile(tail, welch) * math.sqrt(a + b))
             low, high = (None, None) if half is None else (gap - half, gap + half)
-        found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
-    return found
+        results.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
+    return results

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
 # From judgments to arrays: which trajectories every judge scored, and what each judge gave them.
+
+
+MISSING_SCORE: Final = "a score is missing"
+"""The reason recorded for a row without a score on every dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +106,16 @@ class ScoreTable:
     @property
     def grades(self) -> Grades:
         """Grades of all first records that some judge scored: the complete ones as in the table, then the others."""
-        own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
+        complete = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
         rest = self.incomplete
         if rest is None:
-            return own
+            return complete
         lengths = None
-        if own.lengths is not None and rest.lengths is not None:
-            lengths = np.concatenate([own.lengths, rest.lengths])
-        own_, rest_ = ((one.values, one.agent, one.cycle, one.cluster) for one in (own, rest))
+        if complete.lengths is not None and rest.lengths is not None:
+            lengths = np.concatenate([complete.lengths, rest.lengths])
+        own_, rest_ = ((part.values, part.agent, part.cycle, part.cluster) for part in (complete, rest))
         values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
-        return Grades(values, agent, cycle, cluster, (*own.trajectories, *rest.trajectories), lengths)
+        return Grades(values, agent, cycle, cluster, (*complete.trajectories, *rest.trajectories), lengths)
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
@@ -151,12 +155,12 @@ def score_table(
 ) -> ScoreTable:  # fmt: skip
     """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
-    known = {decision.record_id: decision for decision in records}
+    by_id = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
     ids = Counter(decision.record_id for decision in records)
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
     problems = [
-        *_judgment_problems(calls, known, scale),
+        *_judgment_problems(calls, by_id, scale),
         *(twice + _several([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
     ]
     if not calls:
@@ -173,7 +177,7 @@ def score_table(
         if call.status == "ok":
             trials[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
     trials = dict(trials)
-    first = {key: decision for key, decision in sorted(known.items()) if decision.replicate == 1}
+    first = {key: decision for key, decision in sorted(by_id.items()) if decision.replicate == 1}
     scored = {key: sum((key, judge) in trials for judge in order) for key in first}
     complete = [key for key in first if scored[key] == len(order)]
     keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
@@ -188,31 +192,31 @@ def score_table(
         np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
             len(keys), len(order), len(dimensions)
         )
-        for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
+        for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls were sorted by trial
     )
     # What became of each judge's calls, and its aggregate in every trial [m, T], where all of its trials were usable.
     aggregates, counted = dict[str, Floats](), dict[str, Calls]()
     for judge in order:
-        own = [call for call in calls if call.judge == judge]
-        status = Counter(call.status for call in own)
-        reasons = Counter(call.reason or "no reason recorded" for call in own if call.status != "ok")
+        own_calls = [call for call in calls if call.judge == judge]
+        status = Counter(call.status for call in own_calls)
+        reasons = Counter(call.reason or "no reason recorded" for call in own_calls if call.status != "ok")
         counted[judge] = Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
-        numbers = sorted({call.trial for call in own})
-        whole = [found for key in first if len(found := trials.get((key, judge), {})) == len(numbers)]
-        values = [[float(found[t] @ share) for t in numbers] for found in whole]
+        numbers = sorted({call.trial for call in own_calls})
+        full = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
+        values = [[float(graded[t] @ share) for t in numbers] for graded in full]
         aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
     digest = hashlib.sha256()
     for call in calls:
-        given = sorted(call.scores.items())
-        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, given)).encode())
+        scores = sorted(call.scores.items())
+        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
     for row in rows:
         digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
     return assembled(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
-        any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
+        any(len(graded) > 1 for graded in trials.values()), _repeats(by_id.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64), trials=aggregates,
         calls=counted, left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
@@ -227,8 +231,8 @@ def assembled(
 ) -> ScoreTable:  # fmt: skip
     """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
     (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
-    known = None if lengths is None else lengths[n:]
-    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
+    counts = None if lengths is None else lengths[n:]
+    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], counts,
                   mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
     return ScoreTable(
         trajectories[:n], agents, agent[:n], cycles, cycle[:n], clusters, cluster[:n], formats, format_[:n], *panel,
@@ -273,15 +277,15 @@ def _repeats(
     """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once, by agent."""
     groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
     for decision in sorted(decisions, key=lambda d: d.record_id):
-        found = [trials.get((decision.record_id, judge)) for judge in judges]
-        if found and all(found):
-            scores = np.array([(_mean_trial(one), next(iter(one.values()))) for one in found if one]) @ weights
+        graded = [trials.get((decision.record_id, judge)) for judge in judges]
+        if graded and all(graded):
+            scores = np.array([(_mean_trial(trial), next(iter(trial.values()))) for trial in graded if trial]) @ weights
             groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
     by_agent: dict[str, list[Floats]] = defaultdict(list)
     for (agent, _), scores_of in sorted(groups.items()):
         if len(scores_of) > 1:
             by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
-    return {agent: tuple(found) for agent, found in by_agent.items()}
+    return {agent: tuple(pairs) for agent, pairs in by_agent.items()}
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
@@ -293,27 +297,27 @@ def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | No
         Problem("weights", f"{name!r} is not a dimension of the {of} ({', '.join(dimensions)})")
         for name in sorted(set(weights) - set(dimensions))
     ]
-    given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
-    if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
+    raw = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
+    if not np.isfinite(raw).all() or (raw < 0).any() or raw.sum() <= 0:
         problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
     return problems
 
 
 def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
     """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1."""
-    given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
-    return np.asarray(given / given.sum())
+    raw = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
+    return np.asarray(raw / raw.sum())
 
 
-def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision], scale: Scale) -> list[Problem]:
+def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decision], scale: Scale) -> list[Problem]:
     """Everything that would make the table ambiguous."""
     problems = [
-        Problem(name, f"must be the same in all judgments (got {', '.join(found)})")
-        for name, found in (
+        Problem(name, f"must be the same in all judgments (got {', '.join(names)})")
+        for name, names in (
             ("rubric", sorted({call.rubric for call in calls})),
             ("dimensions", sorted({"+".join(sorted(call.scores)) for call in calls if call.status == "ok"})),
         )
-        if len(found) > 1
+        if len(names) > 1
     ]
     problems += _several([(call.judge, call.family) for call in calls], "one judge has one family")
     places = {id(call): f"{call.trajectory}, {call.judge}, trial {call.trial}" for call in calls}
@@ -321,21 +325,21 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision],
         if times > 1:
             problems.append(Problem(place, f"one result for each trial (got {times})"))
     for call in calls:
-        if call.trajectory not in known:
+        if call.trajectory not in decisions:
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
         bad = {k: v for k, v in call.scores.items() if not scale[0] <= v <= scale[1]}
         if call.status == "ok" and (bad or not call.scores):
-            said = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
-            problems.append(Problem(places[id(call)], said))
+            problem = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
+            problems.append(Problem(places[id(call)], problem))
     return problems
 
 
 def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
     """Every name that goes with several others."""
-    found: dict[str, set[str]] = defaultdict(set)
+    by_name: dict[str, set[str]] = defaultdict(set)
     for name, other in pairs:
-        found[name].add(other)
-    several = {name: ", ".join(sorted(others)) for name, others in sorted(found.items()) if len(others) > 1}
+        by_name[name].add(other)
+    several = {name: ", ".join(sorted(others)) for name, others in sorted(by_name.items()) if len(others) > 1}
     return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
 
 

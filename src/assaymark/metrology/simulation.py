@@ -37,12 +37,12 @@ class Spread:
         if not size.any():
             return np.zeros((*shape, dimensions))
         own, shared = math.sqrt(1 - self.correlation), math.sqrt(self.correlation)
-        found = np.zeros((*shape, dimensions))
+        draws = np.zeros((*shape, dimensions))
         if own:
-            found += own * rng.standard_normal((*shape, dimensions))
+            draws += own * rng.standard_normal((*shape, dimensions))
         if shared:
-            found += shared * rng.standard_normal((*shape, 1))
-        return np.asarray(found * size)
+            draws += shared * rng.standard_normal((*shape, 1))
+        return np.asarray(draws * size)
 
     def problems(self, where: str, dimensions: int) -> Iterator[Problem]:
         """What is wrong with it, for so many dimensions."""
@@ -115,8 +115,8 @@ class Truth:
                 problems.append(Problem(where, what))
 
         for what, names in (
-            ("composers", [one.name for one in self.composers]),
-            ("panel", [one.name for one in self.panel]),
+            ("composers", [composer.name for composer in self.composers]),
+            ("panel", [panelist.name for panelist in self.panel]),
             ("dimensions", list(self.dimensions)),
         ):
             wrong(not names, what, "at least one is needed (got 0)")
@@ -158,17 +158,17 @@ class Truth:
     @property
     def shares(self) -> Floats:
         """Weights [D] that sum to 1."""
-        given = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
-        return np.asarray(given / given.sum())
+        weights = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        return np.asarray(weights / weights.sum())
 
     @property
     def calls(self) -> int:
         """Judge calls if every agent attends every cycle."""
         return self.clusters * self.cycles * len(self.composers) * sum(judge.trials for judge in self.panel)
 
-    def given(self, seen: Floats) -> Floats:
+    def given(self, latent: Floats) -> Floats:
         """What judges write down of what they see."""
-        return np.clip(np.floor(seen + 0.5) if self.rounded else seen, *self.scale)
+        return np.clip(np.floor(latent + 0.5) if self.rounded else latent, *self.scale)
 
     def tie_classes(self) -> tuple[tuple[str, ...], ...]:
         """Agents with equal planted levels on every dimension, classes of two or more."""
@@ -180,7 +180,7 @@ class Truth:
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     """One study drawn from a known truth, as the table that `analyse` reads."""
-    composers = sorted(truth.composers, key=lambda one: one.name)
+    composers = sorted(truth.composers, key=lambda composer: composer.name)
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
     # Agent and cycle of every decision, by agent and then cycle.
     chance, shape = np.array([one.attendance for one in composers]), (len(order), truth.clusters * truth.cycles)
@@ -191,8 +191,8 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     clusters = truth.cluster.draw(rng, (truth.clusters,), d)
     of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
     reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (n,), d)
-    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
+    residual = truth.residual.draw(rng, (n,), d)
+    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + residual
     median, spread = (np.array([getattr(one, name) for one in composers])[agent] for name in ("tokens", "token_spread"))
     tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(n)))))
     panel = sorted(truth.panel, key=lambda judge: judge.name)
@@ -203,10 +203,10 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
         reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
         calls[judge.name] = truth.given(reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d))
-    names = tuple(one.name for one in composers)
+    names = tuple(composer.name for composer in composers)
     columns = sorted(range(d), key=truth.dimensions.__getitem__)
-    held, cycle_code = np.unique(cycle, return_inverse=True)
-    seen, cluster_code = np.unique(cluster, return_inverse=True)
+    cycles, cycle_code = np.unique(cycle, return_inverse=True)
+    numbers, cluster_code = np.unique(cluster, return_inverse=True)
     scores = np.stack([calls[judge.name].mean(axis=1) for judge in panel], axis=1)[:, :, columns]
     many = any(judge.trials > 1 for judge in panel)
     first = np.stack([calls[judge.name][:, 0] for judge in panel], axis=1)[:, :, columns] if many else None
@@ -216,8 +216,8 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         digest.update(np.ascontiguousarray(part).tobytes())
     return ScoreTable(
         tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)), names, agent,
-        tuple(f"cycle-{c:06d}" for c in held.tolist()), cycle_code.astype(np.int64),
-        tuple(f"cluster-{k:04d}" for k in seen.tolist()), cluster_code.astype(np.int64), ("simulated",),
+        tuple(f"cycle-{c:06d}" for c in cycles.tolist()), cycle_code.astype(np.int64),
+        tuple(f"cluster-{k:04d}" for k in numbers.tolist()), cluster_code.astype(np.int64), ("simulated",),
         np.zeros(n, dtype=np.int64), tuple(judge.name for judge in panel), tuple(judge.family for judge in panel),
         tuple(truth.dimensions[k] for k in columns), share[columns], scores,
         trials={name: rows @ share for name, rows in calls.items()}, replicates={},
@@ -254,7 +254,7 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
     # Likings on the aggregate count with the share of their variance that is not noise.
     liking = components.part("judge x agent").sd ** 2
     chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
-    kept = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
+    signal = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
     share, panel = float(np.square(table.weights).sum()), []
     for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
         trial = components.judge("trial", judge).sd ** 2 / share
@@ -264,7 +264,7 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
         left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
         panel.append(Panelist(
             judge, family, components.severities[judge, AGGREGATE], 0.0,
-            tuple((agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
+            tuple((agent, float(signal[a]) * components.bonuses[judge, agent, AGGREGATE])
                   for a, agent in enumerate(table.agents)),
             _spread(table, left), asked, Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
         ))  # fmt: skip
@@ -293,18 +293,18 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
     met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
     clusters = np.bincount(met, minlength=len(table.agents))
     a, d, judges = len(table.agents), len(table.dimensions), len(table.judges)
-    own = truth.residual.draw(rng, (a,), d)
-    own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
-    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
+    residual = truth.residual.draw(rng, (a,), d)
+    residual += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
+    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + residual / np.sqrt(counts)[:, None]
     # The share of the differences between agents' aggregates that is not sampling error.
-    kept, agents = 1.0, components.part("agent").variance
+    shrink, agents = 1.0, components.part("agent").variance
     if agents is not None:
-        one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
+        variance = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
         error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters))
-        error += one * float(np.mean(1 / counts))
-        kept = agents / (agents + error) if agents else 0.0
+        error += variance * float(np.mean(1 / counts))
+        shrink = agents / (agents + error) if agents else 0.0
     centre = truth.means.mean(axis=0)
-    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *truth.scale)
+    levels = np.clip(centre + shrink * (truth.means - centre) + math.sqrt(shrink) * noise, *truth.scale)
     composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
     return replace(truth, composers=tuple(composers))
 
@@ -359,7 +359,7 @@ def with_judge(
     size = np.sqrt([components.part("judge x agent", dimension).sd ** 2 for dimension in table.dimensions])
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
-    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    sd = np.sqrt(np.mean([_variance(spread, len(truth.dimensions)) for spread in once], axis=0))
     # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
     quality_d = len(table.dimensions)
     level = truth.means[table.agent]
@@ -368,12 +368,12 @@ def with_judge(
     noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
     reliable = true / np.maximum(true + noise, 1e-12)
     left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
-    seen = (
+    latent = (
         np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
         + liking[table.agent]
-        + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
+        + Spread(tuple(sd.tolist()), float(np.mean([spread.correlation for spread in once]))).draw(rng, (table.n,), d)
     )
-    scores = truth.given(seen)
+    scores = truth.given(latent)
     place = sorted((*table.judges, name)).index(name)
 
     def beside(block: Floats | None) -> Floats | None:
@@ -399,17 +399,17 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
     planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
     # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
-    own, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
-    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
+    residual, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
+    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(residual)
     call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
-    guess, left = np.empty_like(own), np.empty(d)
+    guess, left = np.empty_like(residual), np.empty(d)
     for k in range(d):
-        seen = np.stack([own[:, k], others[:, k]])
-        spread = seen @ seen.T / n
-        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
-        weight = np.linalg.pinv(spread) @ wanted
-        guess[:, k] = weight @ seen
-        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
+        signals = np.stack([residual[:, k], others[:, k]])
+        spread = signals @ signals.T / n
+        target = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
+        weight = np.linalg.pinv(spread) @ target
+        guess[:, k] = weight @ signals
+        left[k] = math.sqrt(max(0.0, float(target[0] - weight @ target)))
     reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
 
     def more(trials: int) -> Floats:

@@ -35,7 +35,7 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     schema = pq.read_schema(source)
-    kept = [name for name in schema.names if name in KNOWN or name in dimensions]
+    names = [name for name in schema.names if name in KNOWN or name in dimensions]
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
         rows = db.read_parquet(str(source))
         db.register("rows", rows)
@@ -55,11 +55,11 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
             parted, far = counted or (0, 0)
             if far:
-                said = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
-                raise InputError("scores", [Problem("", said)])
+                problem = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
+                raise InputError("scores", [Problem("", problem)])
             if parted:
                 raise NotStreamableError(f"{parted:,} rows have scores that are not whole", sortable=False)
-        ids = [name for name in ("cycle", "trajectory") if name in kept]
+        ids = [name for name in ("cycle", "trajectory") if name in names]
         if len(ids) == 2:
             several = db.execute(
                 "select trajectory, count(distinct cycle) from rows group by trajectory "
@@ -82,9 +82,9 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
         columns = ", ".join(
             f'"{name}_ids".id as {_q(name)}' if name in numbered
             else f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}" if name in dimensions else f"rows.{_q(name)}"
-            for name in kept
+            for name in names
         )  # fmt: skip
-        order = ", ".join(str(kept.index(name) + 1) for name in [*ids, "judge"])
+        order = ", ".join(str(names.index(name) + 1) for name in [*ids, "judge"])
         text = "'" + str(target).replace("'", "''") + "'"
         db.execute(
             f"copy (select {columns} from rows {joins} order by {order}) "
@@ -160,7 +160,7 @@ def _streamed(
     file = pq.ParquetFile(path)
     schema, meta = file.schema_arrow, file.metadata
     _require_summable(schema, dimensions)
-    whole = whole_weights(dimensions, weights)
+    integers = whole_weights(dimensions, weights)
     # Neighbouring row groups, put together up to about a million rows.
     tasks, size = list[list[int]](), 0
     for group in range(file.num_row_groups):
@@ -175,8 +175,8 @@ def _streamed(
     starts = np.cumsum([0, *(sum(meta.row_group(i).num_rows for i in task) for task in tasks)]).tolist()
     judges = _streaming_judges(next(_tables(file, tasks[0], ["judge", "family"])))
     columns = [name for name in schema.names if name in KNOWN or name in dimensions]
-    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-    texts = [field.name for field in schema if field.name in wanted
+    names = {*TEXTS, "format", "agent_family"} - {"trajectory"}
+    texts = [field.name for field in schema if field.name in names
              and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))]  # fmt: skip
 
     def work(k: int) -> list[Piece]:
@@ -198,7 +198,7 @@ def _streamed(
         return found
 
     while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in schema.names, scale)
+        layout = _layout(judges, dimensions, integers, "cycle" in schema.names, scale)
         sums, borders = list[ScoreSums](), list[pa.Table]()
         try:
             with ThreadPoolExecutor(threads) as pool:
@@ -225,14 +225,14 @@ def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iter
         yield pa.Table.from_batches([batch])
 
 
-def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def _named_columns(schema: pa.Schema, names: Sequence[str] | None) -> tuple[str, ...]:
     """The dimension columns, sorted; or everything that is wrong with the header."""
     if "judge" in schema.names and "family" not in schema.names:
         raise NotStreamableError("there is no column family", sortable=False)
-    found, problems = named_dimensions(schema, wanted, numeric_columns(schema))
+    dimensions, problems = named_dimensions(schema, names, numeric_columns(schema))
     if problems:
         raise InputError("scores", problems)
-    return found
+    return dimensions
 
 
 def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
@@ -260,8 +260,8 @@ def _layout(
     judges: Mapping[str, str], dimensions: tuple[str, ...], weights: tuple[int, ...], paired: bool, scale: Scale
 ) -> TableSpec:
     if not RubricChoice(scale=scale).categories:
-        said = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
-        raise NotStreamableError(said, sortable=False)
+        problem = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
+        raise NotStreamableError(problem, sortable=False)
     names = tuple(sorted(judges))
     return TableSpec(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
@@ -277,9 +277,9 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
     judge = judge if np.array_equal(place, np.arange(place.size)) else place[judge]
     families, family = _coded(table, "family", row)
     known = {name: k for k, name in enumerate(families)}
-    wanted = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
-    if (wanted != family).any():
-        k = int(np.argmax(wanted != family))
+    expected = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
+    if (expected != family).any():
+        k = int(np.argmax(expected != family))
         where = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
         got = f"{families[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
         raise InputError("scores", [Problem(where, f"one judge has one family (got {got})")])
@@ -300,7 +300,7 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
         if several:
             what = "one agent has one agent_family"
             raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
-        makers = tuple(given.pop() for given in of)
+        makers = tuple(family_set.pop() for family_set in of)
     _refuse_null(table, "trial", row)
     return Part(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
@@ -411,8 +411,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
             sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         file = pq.ParquetFile(path)
         name, columns = "cycle" if sums.layout.paired else "trajectory", tuple(sorted(file.schema_arrow.names))
-        held = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
-        parts = (file.read_row_group(k, columns=[name], use_threads=False).column(0) for k in held)
+        groups = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
+        parts = (file.read_row_group(k, columns=[name], use_threads=False).column(0) for k in groups)
         if pa.types.is_integer(file.schema_arrow.field(name).type):
             ids = np.unique(np.concatenate([np.unique(part.to_numpy().astype(np.int64)) for part in parts]))
             return to_bytes(Partition(sums, columns, runs_of(ids), ()))
@@ -461,14 +461,14 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     (first, one), *others = partitions.items()
     problems, kinds = list[Problem](), ("whole numbers", "text")
     for name, other in others:
-        judges, theirs = (
+        judges, other_judges = (
             [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
             for part in (one.sums, other.sums)
         )
-        for what, ours, given in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
-            if ours != given:
-                sides = (("not here", sorted(set(ours) - set(given))), ("only here", sorted(set(given) - set(ours))))
-                unlike = "; ".join(f"{side}: {', '.join(found)}" for side, found in sides if found)
+        for what, ours, theirs in (("columns", one.columns, other.columns), ("judges", judges, other_judges)):
+            if ours != theirs:
+                sides = (("not here", sorted(set(ours) - set(theirs))), ("only here", sorted(set(theirs) - set(ours))))
+                unlike = "; ".join(f"{side}: {', '.join(names)}" for side, names in sides if names)
                 problems.append(Problem(name, f"other {what} than in {first} ({unlike})"))
         if one.key == other.key and one.kind != other.kind:
             here, there = kinds[bool(other.names)], kinds[bool(one.names)]

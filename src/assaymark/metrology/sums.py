@@ -139,10 +139,10 @@ class ScoreSums:
         names = [
             tuple(sorted({*getattr(self, name), *getattr(other, name)})) for name in ("agents", "clusters", "formats")
         ]
-        one, two = self._under(*names), other._under(*names)
+        sums, two = self._under(*names), other._under(*names)
         lengths = None
-        if one.lengths is not None and two.lengths is not None:
-            lengths = tuple(a + b for a, b in zip(one.lengths, two.lengths, strict=True))
+        if sums.lengths is not None and two.lengths is not None:
+            lengths = tuple(a + b for a, b in zip(sums.lengths, two.lengths, strict=True))
         makers = None
         if self.makers is not None and other.makers is not None:
             first, second = (
@@ -156,33 +156,33 @@ class ScoreSums:
             if problems:
                 raise InputError("scores", problems)
             makers = tuple((first | second)[name] for name in names[0])
-        both = ((part.lineups, part.places, part.cycles, part.scores) for part in (one, two))
+        both = ((part.lineups, part.places, part.cycles, part.scores) for part in (sums, two))
         lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
             self.layout, names[0], names[1], names[2],
-            tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)), one.sizes + two.sizes, lineups, places,
-            cycles, scores, one.replies + two.replies, one.left_out + two.left_out, lengths, makers,
+            tuple(a + b for a, b in zip(sums.tables, two.tables, strict=True)), sums.sizes + two.sizes, lineups, places,
+            cycles, scores, sums.replies + two.replies, sums.left_out + two.left_out, lengths, makers,
         )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
         """The same sums with room for more names."""
         if (agents, clusters, formats) == (self.agents, self.clusters, self.formats):
             return self
-        who, where, how = (
-            np.array([names.index(name) for name in own], dtype=np.int64)
-            for names, own in ((agents, self.agents), (clusters, self.clusters), (formats, self.formats))
+        agent_codes, where, how = (
+            np.array([names.index(name) for name in labels], dtype=np.int64)
+            for names, labels in ((agents, self.agents), (clusters, self.clusters), (formats, self.formats))
         )
         require_room(self.layout, len(agents), len(clusters), len(formats), self.places.size)
 
         def wider(table: Ints) -> Ints:
-            found = np.zeros((len(formats), len(clusters), *table.shape[2:]), dtype=np.int64)
-            found[np.ix_(how, where)] = table
-            return found
+            wide = np.zeros((len(formats), len(clusters), *table.shape[2:]), dtype=np.int64)
+            wide[np.ix_(how, where)] = table
+            return wide
 
         def by_agent(table: Ints) -> Ints:
-            found = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
-            found[:, who] = table
-            return found
+            wide = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
+            wide[:, agent_codes] = table
+            return wide
 
         return replace(
             self, agents=agents, clusters=clusters, formats=formats, tables=tuple(map(wider, self.tables)),
@@ -204,7 +204,7 @@ class ScoreSums:
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:
     """The sum of all parts; there is at least one."""
-    return reduce(lambda one, other: one + other, parts)
+    return reduce(lambda sums, other: sums + other, parts)
 
 
 def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -310,9 +310,9 @@ class Complete(NamedTuple):
         how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
         return cls(agent, cluster, how, when, length, scores)
 
-    def only(self, kept: Bools) -> Complete:
+    def only(self, rows: Bools) -> Complete:
         """Some of the trajectories."""
-        return Complete.of(self, kept, tuple(tuple(column[kept] for column in columns) for columns in self.scores))
+        return Complete.of(self, rows, tuple(tuple(column[rows] for column in columns) for columns in self.scores))
 
 
 def count(part: Part, layout: TableSpec) -> ScoreSums:
@@ -348,16 +348,16 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
             axes = range(1, judges + 1)  # of the judges, which are summed over unless they are asked for
             met = [by_group.sum(axis=tuple(j for j in axes if j - 1 not in pair)) for pair in layout.pairs]
             tables.append(np.stack(met, axis=1) if met else np.zeros((groups, 0, size, size), dtype=np.int64))
-            each = [cells.sum(axis=tuple(j for j in axes if j != one)) @ values for one in axes]
+            each = [cells.sum(axis=tuple(j for j in axes if j != ax)) @ values for ax in axes]
         sums[:, :, d] = np.stack(each, axis=1)
     # Level of each judge's aggregate [T], from 0: exact, because scores and weights are whole numbers.
     aggregate = list[Codes]()
     kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
     for by_dimension in zip(*rows.scores, strict=True):
-        found = np.full(by_dimension[0].shape, -sum(layout.weights), dtype=kind)
+        total = np.full(by_dimension[0].shape, -sum(layout.weights), dtype=kind)
         for column, weight in zip(by_dimension, layout.weights, strict=True):
-            found += column if weight == 1 else np.multiply(column, weight, dtype=kind)
-        aggregate.append(found)
+            total += column if weight == 1 else np.multiply(column, weight, dtype=kind)
+        aggregate.append(total)
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
     sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
     lengths = None
@@ -398,15 +398,15 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     # Views, not copies: row k of every trajectory belongs to one judge.
     columns = tuple(tuple(column[int(k) :: judges] for k in order) for column in part.scores)
     usable = np.stack([np.logical_and.reduce([c[j] > 0 for c in columns]) for j in range(judges)])
-    whole: Bools = np.asarray(usable.all(axis=0))
+    complete: Bools = np.asarray(usable.all(axis=0))
     agents, agent = len(part.agents), part.agent[first]
     replies = np.zeros((judges, agents, 2), dtype=np.int64)
     replies[:, :, 0] = np.bincount(agent, minlength=agents)
-    if not whole.all():
+    if not complete.all():
         replies[:, :, 1] = [np.bincount(agent[~row], minlength=agents) for row in usable]
         replies[:, :, 0] -= replies[:, :, 1]
     rows = Complete.of(part, first, columns)
-    return (rows if whole.all() else rows.only(whole)), replies, int((~whole).sum())
+    return (rows if complete.all() else rows.only(complete)), replies, int((~complete).sum())
 
 
 def _require_order(part: Part, rows: slice) -> None:
@@ -448,14 +448,14 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     replies = np.bincount(place, minlength=judges * agents * 2).reshape(judges, agents, 2)
     scored = np.zeros(start.size * judges, dtype=bool)
     scored[slot] = usable
-    whole: Bools = np.asarray(scored.reshape(-1, judges).all(axis=1))
+    complete: Bools = np.asarray(scored.reshape(-1, judges).all(axis=1))
     columns = []
     for column in part.scores:
         grid = np.zeros(start.size * judges, dtype=column.dtype)
         grid[slot] = column
         columns.append(tuple(grid[j::judges] for j in range(judges)))
     rows = Complete.of(part, start, tuple(columns))
-    return rows.only(whole), replies, int((~whole).sum())
+    return rows.only(complete), replies, int((~complete).sum())
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:

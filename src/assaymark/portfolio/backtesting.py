@@ -93,25 +93,25 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     >>> found.before[1].round(4).tolist()
     [0.5217, 0.4783]
     """
-    found = Findings("backtest")
-    found.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
-    wanted, earned = found.array("targets", targets, (2, 3)), found.array("returns", returns, (2,))
+    checker = Findings("backtest")
+    checker.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
+    desired, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
     if earned is not None:
-        found.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
-        found.none_of(earned < -1, "returns", "must not be below -1", earned)
-    if wanted is not None:
-        missing = np.isnan(wanted)
+        checker.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
+        checker.none_of(earned < -1, "returns", "must not be below -1", earned)
+    if desired is not None:
+        missing = np.isnan(desired)
         empty: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
-        if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            wanted = found.weights("targets", wanted, rows=~empty, least=0.0)
-        if earned is not None and wanted.shape[-2:] != earned.shape:
-            found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
-    found.settle()
-    assert wanted is not None
+        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * desired.shape[-1] else np.zeros(1, np.bool_)
+        if checker.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
+            desired = checker.weights("targets", desired, rows=~empty, least=0.0)
+        if earned is not None and desired.shape[-2:] != earned.shape:
+            checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {desired.shape})")
+    checker.settle()
+    assert desired is not None
     assert earned is not None
-    single = wanted.ndim == 2
-    book = wanted[None] if single else wanted
+    single = desired.ndim == 2
+    book = desired[None] if single else desired
     trades = ~np.isnan(book[..., 0])
     days = np.flatnonzero(trades.any(axis=0))
     count, n_days, n_assets = book.shape
@@ -123,8 +123,8 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
         holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
         for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
             first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
-            found.add("returns", f"asset {asset} is held on day {first}, but has no return there")
-    found.settle()
+            checker.add("returns", f"asset {asset} is held on day {first}, but has no return there")
+    checker.settle()
     nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
     before = np.zeros((count, days.size, n_assets))
     weights, value = np.zeros((count, n_assets)), np.ones(count)
@@ -191,17 +191,17 @@ class Strategy:
 
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
         """Weights from a window of returns."""
-        found = Findings(self.name)
-        table = found.array("window", window, (2,))
+        checker = Findings(self.name)
+        table = checker.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
         if table is not None:
-            found.none_of(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
-            found.none_of(table < -1, "window", "returns must not be below -1", table)
+            checker.none_of(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
+            checker.none_of(table < -1, "window", "returns must not be below -1", table)
             if names.shape != table.shape[1:]:
-                found.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
+                checker.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
         for name in sorted(set(names.ravel().tolist()) - set(CLASSES)):
-            found.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
-        found.settle()
+            checker.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
+        checker.settle()
         assert table is not None
         listed: Bools = np.asarray(~np.isnan(table).any(axis=0))
         if not listed.any():
@@ -252,18 +252,18 @@ def schedule(
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
     chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
-    found = Findings("schedule")
-    table = found.array("returns", returns, (2,))
-    found.number("window", window, 1, np.inf, "at least 1")
-    found.number("delay", delay, 0, np.inf, "at least 0")
+    checker = Findings("schedule")
+    table = checker.array("returns", returns, (2,))
+    checker.number("window", window, 1, np.inf, "at least 1")
+    checker.number("delay", delay, 0, np.inf, "at least 0")
     days = [int(day) for day in signals]
     for day in days if table is not None else ():
         if table is not None and not window - 1 <= day < table.shape[0]:
             allowed = f"{window - 1}..{table.shape[0] - 1}, so that a full window lies behind it"
-            found.add("signals", f"day {day} must be within {allowed}")
+            checker.add("signals", f"day {day} must be within {allowed}")
     if any(later <= earlier for earlier, later in pairwise(days)):
-        found.add("signals", "must increase")
-    found.settle()
+        checker.add("signals", "must increase")
+    checker.settle()
     assert table is not None
     used = [day for day in (days if chosen.rebalances else days[:1]) if day + delay < table.shape[0]]
     choices = tuple((day + delay, chosen.choose(table[day + 1 - window : day + 1], classes)) for day in used)
@@ -404,8 +404,8 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
         undefined["calmar"] = "undefined: there is no drawdown" if fall.peak is None else undefined["cagr"]
     sortino = None if downside == 0 else excess / downside
     calmar = None if cagr is None or fall.peak is None else cagr / abs(fall.depth)
-    hits, why = float(np.mean(returns > 0)), MappingProxyType(undefined)
-    return Performance(total, cagr, volatility, sharpe, sortino, fall.depth, calmar, hits, fall, n, why)
+    hits, causes = float(np.mean(returns > 0)), MappingProxyType(undefined)
+    return Performance(total, cagr, volatility, sharpe, sortino, fall.depth, calmar, hits, fall, n, causes)
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
@@ -425,13 +425,13 @@ def _deepest(values: Floats) -> Drawdown:
 
 
 def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
-    found = Findings("performance")
-    values = found.array("nav", nav, (1,))
-    if values is not None and found.none_of(~np.isfinite(values), "nav", "must be finite", values):
-        found.none_of(values <= 0, "nav", "must be greater than 0", values)
-    found.number("rf", rf, -1e9, 1e9, "a finite number")
-    found.number("periods", periods, 1, 1e9, "at least 1")
-    found.settle()
+    checker = Findings("performance")
+    values = checker.array("nav", nav, (1,))
+    if values is not None and checker.none_of(~np.isfinite(values), "nav", "must be finite", values):
+        checker.none_of(values <= 0, "nav", "must be greater than 0", values)
+    checker.number("rf", rf, -1e9, 1e9, "a finite number")
+    checker.number("periods", periods, 1, 1e9, "at least 1")
+    checker.settle()
     assert values is not None
     return values
 
@@ -462,12 +462,12 @@ def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) ->
     """The returns, or an error with everything that is wrong with them."""
     if method not in get_args(Method):
         raise UnknownNameError("method", method, get_args(Method))
-    found = Findings(source)
-    days = found.array("returns", returns, (1,))
-    if days is not None and found.none_of(~np.isfinite(days), "returns", "must be finite", days):
-        found.none_of(days < -1, "returns", "must not be below -1", days)
-    found.number("level", level, 0.5, 1.0, "from 0.5 to below 1 (0.95 looks at the worst 5 %)")
-    found.settle()
+    checker = Findings(source)
+    days = checker.array("returns", returns, (1,))
+    if days is not None and checker.none_of(~np.isfinite(days), "returns", "must be finite", days):
+        checker.none_of(days < -1, "returns", "must not be below -1", days)
+    checker.number("level", level, 0.5, 1.0, "from 0.5 to below 1 (0.95 looks at the worst 5 %)")
+    checker.settle()
     assert days is not None
     if method == "normal" and days.size == 1:
         raise NotMeasurableError("a normal loss is undefined: one return has no standard deviation")

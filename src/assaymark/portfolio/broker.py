@@ -59,8 +59,8 @@ class Rules:
 
     def __post_init__(self) -> None:
         problems = [
-            Problem(f"rules.{name}", f"must be {wanted} (got {value!r})")
-            for name, value, good, wanted in (
+            Problem(f"rules.{name}", f"must be {allowed} (got {value!r})")
+            for name, value, good, allowed in (
                 ("fill", self.fill, self.fill in ("next_open", "close"), "next_open or close"),
                 ("cost_bps", self.cost_bps, 0 <= self.cost_bps < 10_000, "from 0 to below 10000"),
                 ("lot", self.lot, 0 < self.lot < math.inf, "positive and finite"),
@@ -215,11 +215,11 @@ class _Day:
         try:
             price = self._price(order)
             asked = self._asked(order, price)
-            allowed, why = self._allowed(order, asked, price)
-            if why is not None and (self.rules.excess == "reject" or not allowed):
-                raise _Refused(*why, asked)
-            if why is not None:
-                refused = _Refused(why[0], f"{why[1]}; {abs(allowed):g} units were filled", asked - allowed)
+            allowed, refusal = self._allowed(order, asked, price)
+            if refusal is not None and (self.rules.excess == "reject" or not allowed):
+                raise _Refused(*refusal, asked)
+            if refusal is not None:
+                refused = _Refused(refusal[0], f"{refusal[1]}; {abs(allowed):g} units were filled", asked - allowed)
         except _Refused as exc:
             allowed, refused = 0.0, exc
         if allowed:
@@ -253,17 +253,17 @@ class _Day:
 
     def _asked(self, order: Order, price: float) -> float:
         """The signed units that the order asks for."""
-        held = self.units.get(order.symbol, 0.0)
+        units = self.units.get(order.symbol, 0.0)
         if order.side == "close":
-            if not held:
+            if not units:
                 raise _Refused("not-held", "nothing of it is held")
-            return -held
+            return -units
         # Units named by the order, without the sign of its side
-        given = [value for value in (order.quantity, order.weight) if value is not None]
-        if len(given) != 1 or (order.side == "target" and order.weight is None):
-            wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
-            raise _Refused("bad-order", f"needs {wanted}")
-        value = given[0]
+        amounts = [value for value in (order.quantity, order.weight) if value is not None]
+        if len(amounts) != 1 or (order.side == "target" and order.weight is None):
+            choice = "a weight" if order.side == "target" else "either a quantity or a weight"
+            raise _Refused("bad-order", f"needs {choice}")
+        value = amounts[0]
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
             raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
         if order.side != "target" and value <= 0:
@@ -274,7 +274,7 @@ class _Day:
         if not abs(size) < math.inf:
             raise _Refused("bad-quantity", "is more than can be counted")
         if order.side == "target":
-            return self._whole(size - held) if size else -held
+            return self._whole(size - units) if size else -units
         if order.weight is not None:
             # a weight is seldom a whole number of lots; what it names is the lots within it
             size = self._whole(size)
@@ -284,24 +284,24 @@ class _Day:
 
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
         """The units that may be filled, and why they are fewer than asked."""
-        held = self.units.get(order.symbol, 0.0)
+        units = self.units.get(order.symbol, 0.0)
         if order.side == "short" and not self.rules.short:
             raise _Refused("short-forbidden", "short positions are not allowed", asked)
-        if order.side == "cover" and held >= 0:
+        if order.side == "cover" and units >= 0:
             raise _Refused("not-held", "nothing of it is short", asked)
-        if order.side == "sell" and held <= 0:
+        if order.side == "sell" and units <= 0:
             raise _Refused("not-held", "nothing of it is held", asked)
-        closes = math.isclose(asked, -held, rel_tol=SLACK) and held != 0
+        closes = math.isclose(asked, -units, rel_tol=SLACK) and units != 0
         if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
             raise _Refused("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
-        allowed, why = asked, None
-        for limit, reason, text in self._limits(order, asked, price, held):
+        allowed, refusal = asked, None
+        for limit, reason, text in self._limits(order, asked, price, units):
             if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
-                why = why or (reason, text)
-                allowed = limit if limit == -held else self._whole(limit)
+                refusal = refusal or (reason, text)
+                allowed = limit if limit == -units else self._whole(limit)
             elif abs(allowed) > abs(limit):
                 allowed = limit
-        return allowed, why
+        return allowed, refusal
 
     def _limits(self, order: Order, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
         """The limits on an order's units, with their reasons: each has the sign of what is asked, or is 0."""
@@ -465,8 +465,8 @@ class _Run:
         name, book = step.name, step.book
         if book is None:
             # The fills of a step without a stated book are settled against the next one, at its own prices.
-            why = "the record states no book after this step"
-            self.unchecked += [Unchecked(name, "cash", "", why), Unchecked(name, "position", "", why)]
+            reason = "the record states no book after this step"
+            self.unchecked += [Unchecked(name, "cash", "", reason), Unchecked(name, "position", "", reason)]
             for fill in step.fills:
                 price = fill.price if fill.price is not None else self._price(step, fill.symbol)
                 self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
@@ -479,17 +479,17 @@ class _Run:
         explained = {symbol: self._fill_check(step, book, symbol, of) for symbol, of in fills.items()}
         for symbol in sorted((set(self.before.positions) | set(book.positions)) - set(fills)):
             before, after = self.before.positions.get(symbol, 0.0), book.positions.get(symbol, 0.0)
-            found: list[Mismatch] = []
+            mismatches: list[Mismatch] = []
             if abs(after - before) > self.tolerance.units:
-                found.append(Mismatch(name, "position", symbol, after, before))
+                mismatches.append(Mismatch(name, "position", symbol, after, before))
             if after < -self.tolerance.units and not self.short:
-                found.append(Mismatch(name, "negative-position", symbol, after, 0.0))
-            self.check("position", found)
+                mismatches.append(Mismatch(name, "negative-position", symbol, after, 0.0))
+            self.check("position", mismatches)
         self._cash_check(step, book, fills, explained)
-        held = {symbol: units for symbol, units in book.positions.items() if units}
-        prices = {symbol: self._price(step, symbol) for symbol in held}
-        known = {symbol: price for symbol, price in prices.items() if price is not None}
-        nav = Book(book.cash, held).nav(known) if len(known) == len(prices) else None
+        holdings = {symbol: units for symbol, units in book.positions.items() if units}
+        prices = {symbol: self._price(step, symbol) for symbol in holdings}
+        priced = {symbol: price for symbol, price in prices.items() if price is not None}
+        nav = Book(book.cash, holdings).nav(priced) if len(priced) == len(prices) else None
         self.navs.append(nav)
         if step.nav is not None and nav is None:
             self.unchecked.append(Unchecked(name, "nav", "", "a held symbol has no price at this step"))
@@ -498,11 +498,11 @@ class _Run:
             self.check("nav", [Mismatch(name, "nav", "", step.nav, nav)] if off else [])
         self.before = book
 
-    def check(self, kind: CheckKind, found: list[Mismatch]) -> None:
+    def check(self, kind: CheckKind, mismatches: list[Mismatch]) -> None:
         """Count one check, and what it found."""
         self.checks[kind] += 1
-        self.failed[kind] += bool(found)
-        self.mismatches += found
+        self.failed[kind] += bool(mismatches)
+        self.mismatches += mismatches
 
     def _price(self, step: StatedStep, symbol: str) -> float | None:
         bar = step.bars.get(symbol)
@@ -513,19 +513,19 @@ class _Run:
         asked, before = math.fsum(fill.quantity for fill in fills), self.before.positions.get(symbol, 0.0)
         change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
         explained = abs(asked - change) <= self.tolerance.units * len(fills)
-        found: list[Mismatch] = []
+        mismatches: list[Mismatch] = []
         if not explained:
-            found.append(Mismatch(step.name, "fill-quantity", symbol, before + change, before + asked))
-        for one in fills:
-            if one not in step.fills or one.price is None:
+            mismatches.append(Mismatch(step.name, "fill-quantity", symbol, before + change, before + asked))
+        for fill in fills:
+            if fill not in step.fills or fill.price is None:
                 continue
             if rule is None:
-                why = "its stated price has no bar to be held against"
-                self.unchecked.append(Unchecked(step.name, "fill", symbol, why))
-            elif _differ(one.price, rule, self.tolerance.cash):
-                where = _lies(one.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
-                found.append(Mismatch(step.name, "fill-price", symbol, one.price, rule, where))
-        self.check("fill", found)
+                reason = "its stated price has no bar to be held against"
+                self.unchecked.append(Unchecked(step.name, "fill", symbol, reason))
+            elif _differ(fill.price, rule, self.tolerance.cash):
+                where = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
+                mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, where))
+        self.check("fill", mismatches)
         return explained
 
     def _cash_check(
@@ -536,8 +536,8 @@ class _Run:
         loose: list[tuple[str, float]] = []  # traded at a price that is not stated
         for symbol in sorted(set(self.before.positions) | set(book.positions) | set(fills)):
             if explained.get(symbol):
-                priced += [-one.quantity * one.price for one in fills[symbol] if one.price is not None]
-                loose += [(symbol, one.quantity) for one in fills[symbol] if one.price is None and one.quantity]
+                priced += [-fill.quantity * fill.price for fill in fills[symbol] if fill.price is not None]
+                loose += [(symbol, fill.quantity) for fill in fills[symbol] if fill.price is None and fill.quantity]
             else:
                 change = book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
                 loose += [(symbol, change)] if abs(change) > self.tolerance.units else []
@@ -547,16 +547,16 @@ class _Run:
             absent = next(symbol for (symbol, _), (_, price) in zip(loose, at_rule, strict=True) if price is None)
             self.unchecked.append(Unchecked(step.name, "cash", absent, "it was traded and has no price at this step"))
             return
-        costs = math.fsum(one.cost for of in fills.values() for one in of)
+        costs = math.fsum(fill.cost for of in fills.values() for fill in of)
         costs += self.rate * math.fsum(map(abs, (*priced, *flows)))
         settled = self.before.cash + math.fsum(priced) - costs
         expected = settled + math.fsum(flows)
-        found: list[Mismatch] = []
+        mismatches: list[Mismatch] = []
         if _differ(book.cash, expected, self.tolerance.cash):
             bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
             where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
-            found.append(Mismatch(step.name, "cash", "", book.cash, expected, where))
-        self.check("cash", found)
+            mismatches.append(Mismatch(step.name, "cash", "", book.cash, expected, where))
+        self.check("cash", mismatches)
 
 
 def _differ(stated: float, recomputed: float, slack: float) -> bool:
@@ -632,7 +632,7 @@ def settle(
     portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action], *, fee_bps: float = 0.0
 ) -> Settlement:
     """The book after its orders, all of them at ``prices``."""
-    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
+    needed = dict.fromkeys((*portfolio.positions, *(action.instrument for action in actions if action.kind in SIDES)))
     problems = [
         Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
         for name in needed
@@ -663,7 +663,7 @@ def settle(
         units[action.instrument] += change
     fees = (bought + sold) * fee_bps / 1e4
     residual = portfolio.cash - bought + sold - fees
-    values = {name: held * prices[name] for name, held in units.items() if abs(held) > 1e-12}
+    values = {name: amount * prices[name] for name, amount in units.items() if abs(amount) > 1e-12}
     equity = residual + math.fsum(values.values())
     weights = {name: value / equity if equity > 0 else math.inf for name, value in values.items()}
     exposure, positions = math.fsum(map(abs, values.values())), {name: units[name] for name in values}
@@ -672,11 +672,11 @@ def settle(
 
 def prices_of(context: Context) -> dict[str, float]:
     """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close."""
-    found = {one.instrument: one.close[-1] for one in context.series if one.close}
+    prices = {series.instrument: series.close[-1] for series in context.series if series.close}
     for fact in context.facts:
         if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
-            found[fact.instrument] = float(fact.value)
-    return found
+            prices[fact.instrument] = float(fact.value)
+    return prices
 
 
 def fee_of(constraints: Iterable[Constraint]) -> float:
@@ -686,26 +686,26 @@ def fee_of(constraints: Iterable[Constraint]) -> float:
 
 def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleCheck, ...]:
     """Every numeric rule of `ORDER_RULES` held against a settlement, in the order of the constraints."""
-    found = []
+    results = []
     for rule in constraints:
         name, limit = "", rule.limit
         if rule.kind == "max_weight":
             name = max(after.weights, key=lambda weight: abs(after.weights[weight]), default="")
             value = abs(after.weights[name]) if name else 0.0
-            kept = value <= limit + _CENTS
+            within = value <= limit + _CENTS
         elif rule.kind == "min_cash":
             value = after.residual / after.equity if after.equity > 0 else -math.inf
-            kept = value >= limit - _CENTS
+            within = value >= limit - _CENTS
         elif rule.kind == "max_leverage":
-            value, kept = after.leverage, after.leverage <= limit + _CENTS
+            value, within = after.leverage, after.leverage <= limit + _CENTS
         elif rule.kind == "max_orders":
-            value, kept = after.orders, after.orders <= limit
+            value, within = after.orders, after.orders <= limit
         elif rule.kind == "allow_short" and not limit:
             worst = min(after.positions, key=lambda position: after.positions[position], default="")
             value = after.positions[worst] if worst else 0.0
-            kept = value >= -_CENTS
-            name = "" if kept else worst
+            within = value >= -_CENTS
+            name = "" if within else worst
         else:
             continue
-        found.append(RuleCheck(rule.kind, limit, value, kept, name))
-    return tuple(found)
+        results.append(RuleCheck(rule.kind, limit, value, within, name))
+    return tuple(results)

@@ -99,17 +99,17 @@ class Support:
         self._upper[k, k] = np.sqrt(schur)
         self.held = np.append(self.held, j)
 
-    def keep(self, held: Indices) -> None:
+    def keep(self, support: Indices) -> None:
         """Hold exactly these; one that the earlier ones already span is left out."""
         from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
 
         while True:
-            factor, info = lapack.dpotrf(self.matrix[np.ix_(held, held)], lower=0)
+            factor, info = lapack.dpotrf(self.matrix[np.ix_(support, support)], lower=0)
             if info == 0:
                 break
-            held = np.delete(held, info - 1)
-        self.held = held
-        self._upper[: held.size, : held.size] = factor
+            support = np.delete(support, info - 1)
+        self.held = support
+        self._upper[: support.size, : support.size] = factor
 
     def solve(self, values: Floats) -> Floats:
         """The unconstrained minimiser over the held assets."""
@@ -121,8 +121,8 @@ class Support:
             return np.empty(0)
         from scipy.linalg import lapack
 
-        found: Floats = lapack.dtrtrs(self._upper[:k, :k], values, trans=transposed)[0]
-        return found
+        solution: Floats = lapack.dtrtrs(self._upper[:k, :k], values, trans=transposed)[0]
+        return solution
 
 
 def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Minimum:
@@ -148,21 +148,21 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
             return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
         # To the minimiser over the held assets; on the way let go of every asset whose weight would turn negative.
         while support.held.size:
-            held = support.held
-            goal = support.solve(b[held])
+            active = support.held
+            goal = support.solve(b[active])
             if goal.min() > 0:
                 y[:] = 0.0
-                y[held] = goal
+                y[active] = goal
                 break
-            now = y[held]
+            now = y[active]
             falling = np.flatnonzero(goal <= 0)
             reach = now[falling] / (now[falling] - goal[falling])
             first = int(np.argmin(reach))
             after = now + float(reach[first]) * (goal - now)
             after[falling[first]] = 0.0
             staying = after > 0
-            y[held] = np.where(staying, after, 0.0)
-            support.keep(held[staying])
+            y[active] = np.where(staying, after, 0.0)
+            support.keep(active[staying])
         # Rounding can throw a newcomer straight out again: it is tried again once something else has changed.
         barred[j] = True
         if y[j] > 0:
@@ -191,25 +191,25 @@ def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None
     if not flat and slope <= reach * schur:
         support.add(j, column, schur)
         return None
-    held = support.held
-    after = y[held] + reach * moves
-    after[falling[np.argmin(y[held[falling]] / -moves[falling])]] = 0.0
+    active = support.held
+    after = y[active] + reach * moves
+    after[falling[np.argmin(y[active[falling]] / -moves[falling])]] = 0.0
     staying = after > 0
-    y[held] = np.where(staying, after, 0.0)
+    y[active] = np.where(staying, after, 0.0)
     y[j] = reach
-    support.keep(np.append(held[staying], j))
+    support.keep(np.append(active[staying], j))
     return None
 
 
 def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
     """The minimiser after one round of iterative refinement, with what it leaves of the conditions."""
-    held = support.held
-    better = y[held] + support.solve(b[held] - support.matrix[held] @ y)
-    if held.size and better.min() > 0:
-        y[held] = better
+    active = support.held
+    better = y[active] + support.solve(b[active] - support.matrix[active] @ y)
+    if active.size and better.min() > 0:
+        y[active] = better
     slope = b - support.matrix @ y
     violations = np.maximum(slope, 0.0)
-    violations[held] = np.abs(slope[held])
+    violations[active] = np.abs(slope[active])
     residual = float(violations.max())
     if residual > _WORST:
         # Rounding can only do this to amounts so large that the mix has next to no risk for its size.
@@ -264,8 +264,8 @@ class Findings:
             self.add(where, f"must be numbers (got {raw.dtype.name})")
             return None
         if raw.ndim not in ndim or not raw.size:
-            wanted = " or ".join(str(axes) for axes in ndim)
-            self.add(where, f"must have {wanted} axes and at least one value (got shape {raw.shape})")
+            allowed = " or ".join(str(axes) for axes in ndim)
+            self.add(where, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
             return None
         return np.asarray(raw, dtype=np.float64)
 
@@ -313,8 +313,8 @@ class Findings:
             return weights
         self.none_of(apart < 0, where, "weights must not be negative", apart)
         totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
-        wanted = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
-        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {wanted}", totals)
+        rule = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
+        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {rule}", totals)
         return weights
 
 
@@ -328,9 +328,9 @@ def brought_to_one(weights: Floats) -> Floats:
 
 def covariance_of(source: str, cov: ArrayLike) -> Floats:
     """``cov`` as a symmetric matrix, or an InputError with everything that is wrong with it."""
-    found = Findings(source)
-    matrix = found.covariance(cov)
-    found.settle()
+    checker = Findings(source)
+    matrix = checker.covariance(cov)
+    checker.settle()
     assert matrix is not None
     return matrix
 
@@ -360,12 +360,12 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 
 def simple_returns(prices: ArrayLike) -> Floats:
     """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing."""
-    found = Findings("simple_returns")
-    table = found.array("prices", prices, (2,))
+    checker = Findings("simple_returns")
+    table = checker.array("prices", prices, (2,))
     if table is not None:
-        found.none_of(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
-        found.none_of(table <= 0, "prices", "must be greater than 0", table)
-    found.settle()
+        checker.none_of(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
+        checker.none_of(table <= 0, "prices", "must be greater than 0", table)
+    checker.settle()
     assert table is not None
     returns = np.full_like(table, np.nan)
     returns[1:] = table[1:] / table[:-1] - 1.0
@@ -489,16 +489,16 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
-    found = Findings("risk_shares")
-    held, matrix = found.array("weights", weights, (1,)), found.covariance(cov)
-    if held is not None:
-        held = found.weights("weights", held)
-        if matrix is not None and matrix.shape[0] != held.size:
-            found.add("weights", f"must have one entry per asset of cov (got {held.size} for {matrix.shape[0]})")
-    found.settle()
-    assert held is not None
+    checker = Findings("risk_shares")
+    shares, matrix = checker.array("weights", weights, (1,)), checker.covariance(cov)
+    if shares is not None:
+        shares = checker.weights("weights", shares)
+        if matrix is not None and matrix.shape[0] != shares.size:
+            checker.add("weights", f"must have one entry per asset of cov (got {shares.size} for {matrix.shape[0]})")
+    checker.settle()
+    assert shares is not None
     assert matrix is not None
-    parts = held * (matrix @ held)
+    parts = shares * (matrix @ shares)
     total = float(parts.sum())
     if total <= 1e-15 * float(np.diag(matrix).max()):
         raise NotMeasurableError("risk shares are undefined: the portfolio has no variance")
@@ -586,8 +586,8 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
         ratio = ratio if live.any() else np.where(mask, excess, -np.inf)
         corner = np.flatnonzero(ratio == ratio.max())[:1]
         return Solution(spread(n, corner), "no-positive-excess", None, 0, "corner")
-    found = minimise(scaled, excess[live] / sizes[live])
-    return _solution(found, live, sizes, scaled, excess, "unbounded")
+    minimum = minimise(scaled, excess[live] / sizes[live])
+    return _solution(minimum, live, sizes, scaled, excess, "unbounded")
 
 
 def min_variance(cov: ArrayLike) -> Solution:
@@ -623,25 +623,25 @@ def min_variance(cov: ArrayLike) -> Solution:
     scaled = correlations("min_variance", matrix[np.ix_(live, live)], sizes[live]) if live.any() else matrix
     if not live.all():
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "corner")
-    found = minimise(scaled, 1.0 / sizes)
-    return _solution(found, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
+    minimum = minimise(scaled, 1.0 / sizes)
+    return _solution(minimum, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
 
 
 def _solution(
-    found: Minimum, live: Bools, sizes: Floats, scaled: Floats, linear: Floats, otherwise: Status
+    minimum: Minimum, live: Bools, sizes: Floats, scaled: Floats, linear: Floats, otherwise: Status
 ) -> Solution:
     """The minimiser as weights of all assets; weight is shared between twins of held assets."""
-    amounts, shared = found.point / sizes[live], False
-    if found.bounded:
+    amounts, shared = minimum.point / sizes[live], False
+    if minimum.bounded:
         # The amount of each held asset is split equally with its twins.
-        held, own, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
-        twins = scaled[held] >= 1.0 - _SAME
-        if int(np.count_nonzero(twins)) > held.size:
-            twins &= np.abs(own - own[held, None]) <= _SAME * own
-            twins &= np.abs(wanted - wanted[held, None]) <= _SAME * float(np.abs(wanted).max())
+        active, own, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
+        twins = scaled[active] >= 1.0 - _SAME
+        if int(np.count_nonzero(twins)) > active.size:
+            twins &= np.abs(own - own[active, None]) <= _SAME * own
+            twins &= np.abs(wanted - wanted[active, None]) <= _SAME * float(np.abs(wanted).max())
             for row in twins[np.count_nonzero(twins, axis=1) > 1]:
                 amounts[row], shared = amounts[row].mean(), True
     weights = np.zeros(live.size)
     weights[live] = amounts / amounts.sum()
     status: Status = "duplicates" if shared else "optimal"
-    return Solution(weights, status if found.bounded else otherwise, found.residual, found.iterations, ACTIVE_SET)
+    return Solution(weights, status if minimum.bounded else otherwise, minimum.residual, minimum.iterations, ACTIVE_SET)

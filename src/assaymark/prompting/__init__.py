@@ -102,12 +102,12 @@ def strict_json(text: str) -> JSON:
     """The one JSON value that ``text`` is: no key twice, no NaN or infinity, integers of sane length."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in fields:
                 raise Rejected(f"key {shown(key)} comes more than once")
-            found[key] = value
-        return found
+            fields[key] = value
+        return fields
 
     def no_constant(name: str) -> NoReturn:
         raise Rejected(f"{name} is not JSON")
@@ -127,8 +127,8 @@ def strict_json(text: str) -> JSON:
 
 def shown(value: object) -> str:
     """A value for a reason: cut short, printable ASCII only."""
-    seen = ascii(value)
-    return seen if len(seen) <= 60 else seen[:57] + "..."
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def whole(raw: JSON, what: str, low: int, high: int) -> int:
@@ -249,7 +249,7 @@ INSTRUCTIONS: Final = (
 
 # the words under one boundary, in the same order: else each place of a text is tried for every one of them
 _MARKS, _WORDS = (tuple(one for one in INSTRUCTIONS if one.startswith(r"\b") is words) for words in (False, True))
-_SPOKEN = r"\b(?=[a-z])(?:" + "|".join(one.removeprefix(r"\b") for one in _WORDS) + ")"
+_SPOKEN = r"\b(?=[a-z])(?:" + "|".join(word.removeprefix(r"\b") for word in _WORDS) + ")"
 _INSTRUCTIONS = re.compile("|".join((*_MARKS, _SPOKEN)), re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 
@@ -267,16 +267,16 @@ _CONFIDENT = _pattern(CONFIDENT)
 def hedges_in(text: str) -> tuple[str, ...]:
     """Every hedging word or phrase of a text, in lower case; words first, then phrases."""
     lower = text.lower()
-    found = [word for word in _WORD.findall(lower) if word in HEDGES]
-    found += _HEDGE_PHRASE.findall(lower)
+    hedges = [word for word in _WORD.findall(lower) if word in HEDGES]
+    hedges += _HEDGE_PHRASE.findall(lower)
     if not text.isascii():
-        found += [word for word in UNSPACED_HEDGES for _ in range(text.count(word))]
-    return tuple(found)
+        hedges += [word for word in UNSPACED_HEDGES for _ in range(text.count(word))]
+    return tuple(hedges)
 
 
 def instructions_in(text: str) -> tuple[str, ...]:
     """Every place of a text that addresses whoever judges it, or imitates the prompt around it."""
-    return tuple(found[0] for found in _INSTRUCTIONS.finditer(text))
+    return tuple(match[0] for match in _INSTRUCTIONS.finditer(text))
 
 
 def confident_in(text: str) -> tuple[str, ...]:
@@ -332,8 +332,8 @@ def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
     """What else than length may move a judge: ``log2(1 + count per 100 words)`` of digits, list items or hedges."""
     counts = {"digits": _DIGIT, "lists": _LIST_ITEM}
     words = max(1, token_count(text))
-    found = {name: len(counts[name].findall(text)) if name in counts else len(hedges_in(text)) for name in names}
-    return {name: math.log2(1 + 100 * count / words) for name, count in found.items()}
+    counted = {name: len(counts[name].findall(text)) if name in counts else len(hedges_in(text)) for name in names}
+    return {name: math.log2(1 + 100 * count / words) for name, count in counted.items()}
 
 
 # Names are taken out of what a judge reads; a style is not. A judge that likes texts of its own make recognises them by
@@ -352,8 +352,8 @@ def signature(style: str) -> str:
 
 def style_of(text: str) -> str | None:
     """The style whose opening words a text contains; None if it has none, or those of several."""
-    found = [style for style, words in SIGNATURES.items() if words in text]
-    return found[0] if len(found) == 1 else None
+    styles = [style for style, words in SIGNATURES.items() if words in text]
+    return styles[0] if len(styles) == 1 else None
 
 
 # The material of a context as the text that agents and judges read, and that text read back into a context
@@ -390,7 +390,7 @@ def fence(label: str, content: str) -> str:
 
 def sections(text: str) -> tuple[Section, ...]:
     """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content."""
-    found = []
+    parts = []
     at = 0
     while begin := _BEGIN.search(text, at):
         label, mark = begin.groups()
@@ -400,18 +400,18 @@ def sections(text: str) -> tuple[Section, ...]:
         content = text[begin.end() : max(stop, begin.end())]
         if stop < 0 or nonce(label, content) != mark:
             raise InputError("prompt", [Problem(f"section {label}", "its fence is not closed or was tampered with")])
-        found.append(Section(label, content))
+        parts.append(Section(label, content))
         at = stop + len(end)
-    return tuple(found)
+    return tuple(parts)
 
 
 def row(cells: Iterable[str]) -> str:
     """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape."""
-    found = list(cells)
-    line = "\t".join(found)
-    if line.count("\t") == len(found) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
+    values = list(cells)
+    line = "\t".join(values)
+    if line.count("\t") == len(values) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
         return line
-    return "\t".join(_ESCAPE.sub(lambda match: _ESCAPES[match.group()], cell) for cell in found)
+    return "\t".join(_ESCAPE.sub(lambda match: _ESCAPES[match.group()], cell) for cell in values)
 
 
 def cells(line: str) -> list[str]:
@@ -436,8 +436,8 @@ class PromptTemplate:
     @classmethod
     def of(cls, name: str, text: str) -> PromptTemplate:
         """The template in a text, part by part."""
-        _, *found = _PART.split(text)
-        parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}
+        _, *pieces = _PART.split(text)
+        parts = {key: Template(part.rstrip("\n")) for key, part in zip(pieces[::2], pieces[1::2], strict=True)}
         return cls(name, text, sha256_text(text), parts)
 
     def part(self, name: str) -> str:
@@ -506,9 +506,9 @@ def material_blocks(context: Context) -> list[Block]:
     if context.profile:
         pairs.append(("profile", context.profile))
     positions: Mapping[str, float] = {}
-    if held := context.portfolio:
-        positions = held.positions
-        pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
+    if book := context.portfolio:
+        positions = book.positions
+        pairs += [("currency", book.currency), ("cash", number_text(book.cash)), ("nav", number_text(book.nav))]
     limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
     instruments = [
         (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
@@ -586,9 +586,9 @@ def _facts(facts: Sequence[Fact]) -> str:
 _COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
 
 
-def read_material(found: Sequence[Section]) -> Context:
+def read_material(sections: Sequence[Section]) -> Context:
     """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff."""
-    content = {section.label: section.content for section in reversed(found)}
+    content = {section.label: section.content for section in reversed(sections)}
     situation = dict(pair for line in lines_of(content.get("situation", "")) if len(pair := cells(line)) == 2)
     if "cutoff" not in situation:
         raise InputError("prompt", ["holds no material"])
@@ -628,7 +628,7 @@ def read_material(found: Sequence[Section]) -> Context:
             count, source, as_of, *noted = read_facts_found
             heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
             notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
             when = _moment(as_of) if as_of else None
             for _ in range(int(count)):
                 instrument, *values = cells(next(lines))
@@ -643,7 +643,7 @@ def read_material(found: Sequence[Section]) -> Context:
         names = cells(next(lines))[1:]
         rows = [cells(next(lines)) for _ in range(int(count))]
         read = {name: tuple(map(float, map(itemgetter(at), rows))) for at, name in enumerate(names, start=1)}
-        closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
+        closed = tuple(datetime.fromisoformat(line[0]) for line in rows)
         series.append(Series(instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",

@@ -16,7 +16,7 @@ from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
@@ -78,13 +78,13 @@ def amend(
         free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
             # Only a judge of whom no reply is usable may get another model or other arguments.
-            desk = JudgingSession(folder, locked, {})
-            specs = [one for one in old.model_judges if one.name in free]
-            planned = desk.plan(locked.rubric, specs)
+            session = JudgingSession(folder, locked, {})
+            specs = [judge for judge in old.model_judges if judge.name in free]
+            planned = session.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
-                pending = set(ledger.pending([one.call.key for one in planned]))
-                found = parsed([one for one in planned if one.call.key not in pending], ledger)
-            free -= {one.judge for one in found if one.status == "ok"}
+                pending = set(ledger.pending([call.call.key for call in planned]))
+                judgments = parsed([call for call in planned if call.call.key not in pending], ledger)
+            free -= {judgment.judge for judgment in judgments if judgment.status == "ok"}
         parts = tuple(part for judge in free for part in judges[judge])
         if late := [name for name in late if not f"{name}.".startswith(parts)]:
             begun = "asking" if old.agents else "judging"
@@ -116,7 +116,7 @@ def amendment_lines(made: Amendment) -> list[str]:
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
-def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
+def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
@@ -128,8 +128,8 @@ def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
         for judgment in store.read(JUDGMENTS)
         if judgment.status == "ok"
     }
-    desk = JudgingSession(folder, locked, {})
-    planned = desk.plan(locked.rubric)
+    session = JudgingSession(folder, locked, {})
+    planned = session.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
@@ -137,12 +137,12 @@ def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*found, *desk.of_people()], locked.reading)
-    now_ok = {(one.judge, one.trajectory, one.trial) for one in found if one.status == "ok"}
+    store.write(JUDGMENTS, [*found, *session.of_people()], locked.reading)
+    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in found if judgment.status == "ok"}
     lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
     line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
-    return Told(locked.amendments[-1], (line, again))
+    return CommandResult(locked.amendments[-1], (line, again))
 
 
 def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
@@ -162,7 +162,7 @@ def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
 
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-) -> Told[dict[str, JSON]]:  # fmt: skip
+) -> CommandResult[dict[str, JSON]]:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet.
 
     Returns how many were added, of each kind, and why others could not be made: reason to sources.
@@ -184,38 +184,38 @@ def make_controls(
     honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
     used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
     material = [(name, context, used[name]) for name, context in store.each_context(used)]
-    found, wanted, lines = list(decisions), [kind for kind in KINDS if kind in kinds], list[str]()
+    result, wanted, lines = list(decisions), [kind for kind in KINDS if kind in kinds], list[str]()
     made, sources, reasons = dict[str, int](), dict[str, int](), dict[str, dict[str, int]]()
     for at, kind in enumerate(wanted):
         note("making controls", at, len(wanted))
-        why: dict[str, str] = {}
-        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
-        found += cells
-        made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, why.values())))
-        given, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
-        sources[kind] = len(given)
+        causes: dict[str, str] = {}
+        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=causes)
+        result += cells
+        made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, causes.values())))
+        inputs, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
+        sources[kind] = len(inputs)
         lines.append(f"{kind}: {made[kind]} of {count} made, from {sources[kind]} {of}")
         ranked = sorted(reasons[kind].items(), key=lambda item: (-item[1], item[0]))
         lines += [f"  {times} {of} gave none: {reason}" for reason, times in ranked[:_SHOWN]]
         lines += [f"  and {len(ranked) - _SHOWN} more reasons"] if len(ranked) > _SHOWN else []
     note("making controls", len(wanted), len(wanted))
-    if len(found) == len(decisions):
-        said = "; ".join(f"{kind}: {max(one, key=one.__getitem__)}" for kind, one in reasons.items() if one)
-        raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({said})")])
-    store.write(DECISIONS, found, {"contexts": store.content(CONTEXTS), "controls": "assaymark controls"})
+    if len(result) == len(decisions):
+        why_not = "; ".join(f"{kind}: {max(count, key=count.__getitem__)}" for kind, count in reasons.items() if count)
+        raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({why_not})")])
+    store.write(DECISIONS, result, {"contexts": store.content(CONTEXTS), "controls": "assaymark controls"})
     value: dict[str, JSON] = {"made": made, "wanted": count, "sources": sources, "reasons": reasons, "amendment": None}
-    added = [kind for kind, one in made.items() if one]
+    added = [kind for kind, n in made.items() if n]
     if locked is None:
         names = ", ".join(f'"{kind}"' for kind in ("honest", *added))
         lines.append(f"have them judged: [records] derivations = [{names}] in the study, then lock it")
-        return Told(value, tuple(lines))
+        return CommandResult(value, tuple(lines))
     records = locked.study.records
     derivations = tuple(dict.fromkeys((*records.derivations, *added)))
     study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
-    value["amendment"] = one = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
-    return Told(value, (*lines, f"amendment {one.number}: {one.reason}"))
+    value["amendment"] = amendment = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
+    return CommandResult(value, (*lines, f"amendment {amendment.number}: {amendment.reason}"))
 
 
 # --- Runs of version 1, and the rules of version 2 --------------------------------------------------------------------
@@ -294,11 +294,11 @@ def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
     return stored
 
 
-def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) -> None:
+def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made_hash: str) -> None:
     """See that a plan is still the one that was locked: an edit must not come in with the new rules."""
-    if made != stored["plan_hash"]:
+    if made_hash != stored["plan_hash"]:
         raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+            f"{folder.plan} was edited after the lock (plan hash {made_hash[:12]}..., locked "
             f"{stored['plan_hash'][:12]}...), or the texts of this version differ from those of 0.1; restore the plan, "
             "or lock it in a new run folder"
         )
@@ -320,8 +320,8 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
             inputs["market"] = synthetic_digest(season.market)  # names the program that makes it, and not its prices
         if recorded is not None and recorded.digest != inputs["market"]:
             raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
-        made = season_hash(season, digests, inputs)
-        lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], recorded)
+        fingerprint = season_hash(season, digests, inputs)
+        lock = season_lock(season, fingerprint, stored["locked_at"], inputs, stored["universe"], recorded)
         return _adopt(folder, stored, (before, season, renewed, hash_before, lock), now)
     if stored["format"] == "assaymark lock 1":
         return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
@@ -339,14 +339,14 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 
-def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> runs.Amendment:
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: datetime) -> runs.Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
-    before, plan, text, hash_before, lock = made
+    before, plan, text, hash_before, lock = renewed
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
-    seen = asking_begun(folder, beside={probe.key for probe in probes})
+    begun = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = (
-        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}",
+        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if begun else _UNSEEN}",
     )  # fmt: skip
     fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
     digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
@@ -358,7 +358,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: dat
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
     write_atomic(folder.plan, text)
-    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
+    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not begun})
     return runs.read_amendments(folder, digests)[-1]
 
 
@@ -378,13 +378,13 @@ def _study_1(
         raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
     raw, fields = read_toml(text, source), study.model_dump(mode="json")
     for table, names in _NEW.items():
-        if kept := {name: value for name, value in fields.pop(table).items() if name not in names}:
-            fields[table] = kept
+        if kept_fields := {name: value for name, value in fields.pop(table).items() if name not in names}:
+            fields[table] = kept_fields
     for name, default in _OLD.items():
         table, _, field = name.partition(".")
         fields[table][field] = raw.get(table, {}).get(field, default)
     fields["version"] = "1"
-    texts = {name: sha256_text(one) for name, one in texts_of(study).items()}
+    texts = {name: sha256_text(text) for name, text in texts_of(study).items()}
     return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
 
 
@@ -413,7 +413,7 @@ def renewed_text(text: str, source: str) -> str:
     raw = read_toml(text, source)
     wanted: dict[str, Any] = {**raw, "version": "2"}
     for table, fields in _WRITTEN.items():
-        wanted[table] = {name: one for name, one in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
+        wanted[table] = {name: value for name, value in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
         wanted[table] |= fields
     # The same lines with the new fields at the head of their tables, or in tables at the end.
     left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}

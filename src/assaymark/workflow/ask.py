@@ -55,20 +55,20 @@ _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent anot
 
 def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge whose first replies were no JSON and were asked for again, then for each without scores."""
-    given, ok = Counter(one.judge for one in judgments), Counter[str]()
-    again: Counter[str] = Counter(one.judge for one in judgments if one.first_key)
-    ok.update(one.judge for one in judgments if one.first_key and one.status == "ok")
-    lines = [again_line(judge, again[judge], given[judge], ok[judge]) for judge in sorted(again)]
-    for judge in sorted(given):
-        bad = [one for one in judgments if one.judge == judge and one.status != "ok"]
-        refused = sum(one.status == "refused" for one in bad)
+    totals, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
+    again: Counter[str] = Counter(judgment.judge for judgment in judgments if judgment.first_key)
+    ok.update(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
+    lines = [again_line(judge, again[judge], totals[judge], ok[judge]) for judge in sorted(again)]
+    for judge in sorted(totals):
+        bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
+        refused = sum(judgment.status == "refused" for judgment in bad)
         parts = [f"{refused:,} refused"] if refused else []
         if other := len(bad) - refused:
             first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
             parts.append(f"{other:,} not in the required form{first}")
         if bad:
-            share = f"{len(bad):,} of {given[judge]:,} replies have no scores: {', '.join(parts)}"
-            lines.append(f"{judge}: {share}; {_STAYS}{_ALL if len(bad) == given[judge] else ''}")
+            share = f"{len(bad):,} of {totals[judge]:,} replies have no scores: {', '.join(parts)}"
+            lines.append(f"{judge}: {share}; {_STAYS}{_ALL if len(bad) == totals[judge] else ''}")
     return lines
 
 
@@ -80,12 +80,12 @@ def again_line(judge: str, n: int, of: int, ok: int) -> str:
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given, bad = Counter(one.agent.id for one in decisions), defaultdict[str, Counter[str]](Counter)
-    for one in decisions:
-        bad[one.agent.id].update(set(one.flags) & set(NOT_USABLE))
+    totals, bad = Counter(decision.agent.id for decision in decisions), defaultdict[str, Counter[str]](Counter)
+    for decision in decisions:
+        bad[decision.agent.id].update(set(decision.flags) & set(NOT_USABLE))
     return [
-        f"{agent}: {kinds.total():,} of {given[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
-        f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == given[agent] else ''}"
+        f"{agent}: {kinds.total():,} of {totals[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
+        f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == totals[agent] else ''}"
         for agent, kinds in sorted(bad.items()) if kinds
     ]  # fmt: skip
 
@@ -94,14 +94,14 @@ def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
     """Says whose reply to one of these planned calls is of no use, for `run_all`."""
     asked: dict[str, PlannedCall[Any, Any]] = {}
 
-    def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
+    def reason_of(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
         if not asked:  # a key costs something, and most runs never ask
-            asked.update({one.call.key: one for one in planned})
-        one = asked[call.key]
-        reason = one.read(reply).reason
-        return None if reason is None else (one.judge.name, reason)
+            asked.update({item.call.key: item for item in planned})
+        planned_call = asked[call.key]
+        reason = planned_call.read(reply).reason
+        return None if reason is None else (planned_call.judge.name, reason)
 
-    return found
+    return reason_of
 
 
 # --- Asking -----------------------------------------------------------------------------------------------------------
@@ -140,15 +140,15 @@ def run_all(
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
     outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
-    wanted = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
-    for _, call in sorted(wanted.items()):
+    samples = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
+    for _, call in sorted(samples.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
-        ledger.notes.replace(MANNER, engine.model_dump_json())
-    own = models.prices if isinstance(models, Models) else None
-    if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
-        ledger.notes.replace(_PRICES, tariffs.text_of_prices(own))
+        ledger.notes.set(MANNER, engine.model_dump_json())
+    tariff = models.prices if isinstance(models, Models) else None
+    if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the file that they are in
+        ledger.notes.set(_PRICES, tariffs.text_of_prices(tariff))
     purse = purse_of(models)
     if engine.batch:
         batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
@@ -159,24 +159,24 @@ def run_all(
     models_asked = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = paying(), prices_of(models)
-    told = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": purse, "told": told, **run_options(engine)}
+    on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
+    paid = {"purse": purse, "on_reply": on_reply, **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
-        if call.model not in ledger.heard and not costs_nothing(call.model):
+        if call.model not in ledger.responded and not costs_nothing(call.model):
             by_model.setdefault(call.model, []).append(call)
-    tried, ones = None, list[CallSpec]()
+    tried, canaries = None, list[CallSpec]()
     if by_model:
-        ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
-        ones = [some[0] for model, some in by_model.items() if model not in ledger.heard and len(some) > 1]
-        ledger.heard |= by_model.keys()
-    if ones:
-        tried = run_calls(ledger, ones, models, watch=Watch(), **paid)
+        ledger.responded |= {model for model, (_, answered) in ledger.standing().items() if answered}
+        canaries = [some[0] for model, some in by_model.items() if model not in ledger.responded and len(some) > 1]
+        ledger.responded |= by_model.keys()
+    if canaries:
+        tried = run_calls(ledger, canaries, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
-    lost = {one.key for one in tried.failed} if tried is not None else set()
+    lost = {failure.key for failure in tried.failed} if tried is not None else set()
     watch = Watch(unusable) if first or unusable is not None else None
     if unusable is not None and watch is not None:
         # Replies of earlier runs count for models of which no reply was usable.
@@ -197,17 +197,17 @@ def run_all(
         summary, planned=summary.planned + len(tried.failed), already=summary.already - tried.made,
         made=summary.made + tried.made, failed=(*tried.failed, *summary.failed),
         retried=summary.retried + tried.retried, orphaned=summary.orphaned + tried.orphaned,
-        put_off=summary.put_off + tried.put_off,
+        deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
     # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
-    answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
-    alone = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
+    answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
+    alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
         return both
     again = run_calls(ledger, [call for call in calls if call.key in alone], models, watch=Watch(), **paid)
     return replace(
         both, made=both.made + again.made, elsewhere=both.elsewhere + again.already + again.elsewhere,
-        failed=(*(one for one in both.failed if one.key not in alone), *again.failed),
+        failed=(*(failure for failure in both.failed if failure.key not in alone), *again.failed),
         stopped=again.stopped, interrupted=again.interrupted,
     )  # fmt: skip
 
@@ -236,9 +236,9 @@ def run_options(engine: EngineChoice) -> Any:
 def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
     """How agents are asked: few at once, so that the seconds of a decision are its own and not those of a queue, and
     those outside for as long as they may take: cut off before, they would be asked again."""
-    outside = (patience(one.args) + _MARGIN_S for one in agents if is_outside(one.model))
-    wanted = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
-    return engine.model_copy(update=wanted)
+    outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
+    limits = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
+    return engine.model_copy(update=limits)
 
 
 def ask(
@@ -275,13 +275,13 @@ def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     """Stop here unless every call of a judge has its reply."""
     require_not_stopped(summary, folder)
-    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    advice = f"every reply so far is kept in {folder.path}, and the same command goes on"
     calls, problem = f"of {summary.planned} calls of {judge}", "; ".join(summary.stopped)
     if not problem and summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
-        problem = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+        problem = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason}); {advice}"
     elif not problem and summary.left:
-        problem = f"{summary.left} {calls} were given up elsewhere; {kept}"
+        problem = f"{summary.left} {calls} were given up elsewhere; {advice}"
     if problem:
         raise ModelError(problem, retryable=True)
 
@@ -325,8 +325,8 @@ class Canaries:
         def place(call: CallSpec) -> tuple[str, ...]:  # who is asked, and where
             return (call.model, *map(str, endpoint_of(call)))
 
-        wanted, given = [], list(calls)
-        for call in given:
+        firsts, all_calls = [], list(calls)
+        for call in all_calls:
             if place(call) in self._asked or (call.model.startswith("reference/") and not ours):
                 continue
             self._asked.add(place(call))
@@ -335,20 +335,20 @@ class Canaries:
             except ModelError as exc:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
-                wanted += [] if is_outside(call.model) else [call]
-        turned_away = self._send(wanted) if wanted else []
+                firsts += [] if is_outside(call.model) else [call]
+        refused = self._send(firsts) if firsts else []
         # The next call with another text of each model whose first one was refused as a request.
         second: dict[str, tuple[CallSpec, str]] = {}
-        planned = [*given, *further()] if turned_away else []
-        for call, why in turned_away:
-            alike = (one for one in planned if place(one) == place(call) and one.messages != call.messages)
-            if (found := next(alike, None)) is None:
-                self.problems.append(f"{call.model}: {why}")
+        planned = [*all_calls, *further()] if refused else []
+        for call, reason in refused:
+            alike = (other for other in planned if place(other) == place(call) and other.messages != call.messages)
+            if (other := next(alike, None)) is None:
+                self.problems.append(f"{call.model}: {reason}")
             else:
-                second[found.key] = found, why
+                second[other.key] = other, reason
         self._twice = self._twice or bool(second)
-        for call, why in self._send([call for call, _ in second.values()]) if second else []:
-            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
+        for call, reason in self._send([call for call, _ in second.values()]) if second else []:
+            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {reason}")
 
     def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
         """Ask these calls; returns those that were refused as requests, with the reason."""
@@ -363,12 +363,12 @@ class Canaries:
         asked = {call.key: call for call in calls}
         # Without the provider in front, which the model's name says already.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
-        ended = {*replies, *(one.key for one in summary.failed)}
-        for call in (one for one in calls if one.key not in ended):
+        self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
+        ended = {*replies, *(failure.key for failure in summary.failed)}
+        for call in (call for call in calls if call.key not in ended):
             ours = (call.model.partition("/")[0], "budget")
-            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
-            self.problems.append(f"{call.model}: not asked to the end ({why})")
+            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
             call, missed = asked[key], False
             if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is no matter
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {what}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[one.key], why) for one, why in failed if one.turned_away]
+        return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
 
     def require(self) -> None:
         """Raise `ModelError` with everything that is wrong, if anything is."""
@@ -443,10 +443,10 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
-        held = ledger.notes.leave(_PLAN, plan)
-        if held != plan:
+        stored = ledger.notes.setdefault(_PLAN, plan)
+        if stored != plan:
             raise PlanError(
-                f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
+                f"{ledger.name} holds the calls of another plan ({stored[:12]}..., this one is {plan[:12]}...); "
                 "one ledger is for one plan: name another database, or another schema of it"
             )
     anchor_lock(folder, ledger)
@@ -459,13 +459,13 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
-    found = load_prices(prices)
+    tariff = load_prices(prices)
     try:
-        purse = None if budget is None else SpendLimit(budget, found.bound, found.paid, found.share)
+        purse = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found, strict)
+    return whole.paid_from(purse, tariff, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,38 +509,38 @@ def forecast(
         counts[call.model][what] += 1
         if key in pending:
             rest[call.model].append(call)
-    found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+    estimates = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
-    for one in found:
-        each = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+    for estimate in estimates:
+        each = ", ".join(f"{what} {n:,}" for what, n in estimate.stages.items())
         cost = "costs nothing"
-        if not costs_nothing(one.model):
-            basis = one.rest.basis.rpartition("output tokens: ")[2]
-            tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({basis})"
-            cost = f"{tokens}, {'no price known' if one.rest.cost is None else f'{money(one.rest.cost)} USD'}"
-        total = counts[one.model].total()
-        lines.append(f"{one.model}: {total:,} calls ({each}), {one.already:,} answered already; {cost}")
+        if not costs_nothing(estimate.model):
+            basis = estimate.rest.basis.rpartition("output tokens: ")[2]
+            tokens = f"about {estimate.rest.tokens:,} input and {estimate.rest.output_tokens:,} output tokens ({basis})"
+            cost = f"{tokens}, {'no price known' if estimate.rest.cost is None else f'{money(estimate.rest.cost)} USD'}"
+        total = counts[estimate.model].total()
+        lines.append(f"{estimate.model}: {total:,} calls ({each}), {estimate.already:,} answered already; {cost}")
     # What all models may cost together; not known where that of one is not.
-    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
-    known = [one.rest.cost for one in paid if one.rest.cost is not None]
-    whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
-    if unpriced := ", ".join(one.model for one in paid if one.rest.cost is None):
-        others = f"; the other models: {whole}" if known else ""
-        whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
-    already = sum(one.already for one in found)
-    lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
+    paid = [estimate for estimate in estimates if estimate.rest.cost is None or not costs_nothing(estimate.model)]
+    known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
+    amount = f"about {money(sum(known))} USD" if paid else "costs nothing"
+    if unpriced := ", ".join(estimate.model for estimate in paid if estimate.rest.cost is None):
+        others = f"; the other models: {amount}" if known else ""
+        amount = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
+    already = sum(estimate.already for estimate in estimates)
+    lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {amount}")
     lines += notes
-    if any(not costs_nothing(one.model) for one in found):
+    if any(not costs_nothing(estimate.model) for estimate in estimates):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
-    costs = [one.rest.cost for one in found if one.rest.cost is not None]
-    usd = sum(costs) if len(costs) == len(found) else None
-    return Forecast(tuple(found), usd, (*lines, "dry run: nothing was sent"))
+    costs = [estimate.rest.cost for estimate in estimates if estimate.rest.cost is not None]
+    usd = sum(costs) if len(costs) == len(estimates) else None
+    return Forecast(tuple(estimates), usd, (*lines, "dry run: nothing was sent"))
 
 
 def stored_prices(ledger: Ledger) -> Prices:
     """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
-    noted = ledger.notes.read(_PRICES)
+    noted = ledger.notes.get(_PRICES)
     return load_prices() if noted is None else tariffs.prices_of_text(noted)
 
 
@@ -551,9 +551,9 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
         # In the order of the keys: sums of floats in another order differ in their last digit.
-        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda one: one.key):
+        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
             by_model[one.model].append(one)
-        batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
+        batched = set(ledger.batches.answered_in_batches([one.key for answers in by_model.values() for one in answers]))
         prices = prices or stored_prices(ledger)
     if not by_model:
         return ()
@@ -563,10 +563,10 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     for model, answers in sorted(by_model.items()):
         replies, price = [answer.reply for answer in answers], prices.of(model)
         costs = [prices.paid(model, answer.reply, answer.key in batched) for answer in answers]
-        known = [cost for cost in costs if cost is not None]
+        priced = [cost for cost in costs if cost is not None]
         cached = [reply.cached_tokens for reply in replies if reply.cached_tokens is not None]
         view = PaidView(
-            model=model, calls=len(replies), usd=sum(known), unpriced=len(costs) - len(known),
+            model=model, calls=len(replies), usd=sum(priced), unpriced=len(costs) - len(priced),
             input_tokens=sum(reply.input_tokens or 0 for reply in replies),
             cached_tokens=sum(cached) if cached else None,
             output_tokens=sum(reply.output_tokens or 0 for reply in replies),
@@ -582,10 +582,10 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
     """What the replies of a run cost, in lines to print; none where none costs anything."""
     lines = []
     for paid in views:
-        known = paid.calls - paid.unpriced
+        priced = paid.calls - paid.unpriced
         unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
-        cost = f"{money(paid.usd)} USD for {known:,} replies{unknown}"
-        if not known:
+        cost = f"{money(paid.usd)} USD for {priced:,} replies{unknown}"
+        if not priced:
             cost = f"not known, because there is no price of its {paid.calls:,} replies"
         lines.append(f"paid for {paid.model}: {cost}")
     return lines
@@ -615,17 +615,17 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
     """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
     from assaymark.report.records.calls import AskedCall
 
-    seen: dict[str, Text] = {}
+    texts: dict[str, Text] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
         prices = stored_prices(ledger)
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            calls = ledger.load(some, dict(seen))
+            calls = ledger.load(some, dict(texts))
             replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
             cheap = ledger.batches.answered_in_batches(some)
             for key, call in zip(some, calls, strict=True):
-                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in seen)
-                seen.update((text.sha256, Text("", text.sha256)) for text in new)
+                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in texts)
+                texts.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)
                 usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
                 yield AskedCall(key, call, new, reply, attempts.get(key, 0), usd, key in cheap)

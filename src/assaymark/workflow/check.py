@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -79,8 +80,8 @@ class Checked(Result):
     @property
     def agreement(self) -> Measurement:
         """How far the judges agree on the overall score."""
-        wanted = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
-        return next(one for one in wanted if one.labels["dimension"] == AGGREGATE)
+        kappas = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
+        return next(measurement for measurement in kappas if measurement.labels["dimension"] == AGGREGATE)
 
     @property
     def run(self) -> AssayRun:
@@ -88,8 +89,8 @@ class Checked(Result):
         names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
         titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
         rubric = RubricView(self.study.rubric.name, "Scores made elsewhere", titles)
-        found = self.verdicts, self.measurements
-        return AssayRun(self.study, self.plan_hash, None, rubric, *found, (), (), table=self.read)
+        decided = self.verdicts, self.measurements
+        return AssayRun(self.study, self.plan_hash, None, rubric, *decided, (), (), table=self.read)
 
     @property
     def summary(self) -> RenderableType:
@@ -114,13 +115,11 @@ class Checked(Result):
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
         brief = len(self.verdicts) > MOST
-        certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
-        made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
-        shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
-        runs.replace_files(folder.certificates, texts)
-        found = (self.study, self.plan_hash, self.verdicts, self.measurements)
-        file = verdict_file(*found, self.preregistered)
+        certified = [verdict for verdict in self.verdicts if not brief or verdict.publication_level != "no-claim"]
+        texts = map(partial(runs.json_text, shared={}), certificates(certified, index(self.measurements), self.study))
+        runs.replace_files(folder.certificates, dict(zip(map(certificate_name, certified), texts, strict=True)))
+        decided = (self.study, self.plan_hash, self.verdicts, self.measurements)
+        file = verdict_file(*decided, self.preregistered)
         runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         runs.write_json(folder.check, head | {"read": asdict(self.read)})
@@ -139,25 +138,25 @@ def open_checked(folder: RunFolder) -> Checked:
     stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
     try:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
-        plan_hash, kept = stored["plan_hash"], stored["preregistered"]
+        plan_hash, preregistered = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
         raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
     study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
-    return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
+    return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
 def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     """The table that was checked into a run folder, read as it was then. `PlanError`: it changed since."""
-    held = open_checked(folder)
-    view, rows = held.read, _rows(Path(held.read.source))
+    checked = open_checked(folder)
+    view, rows = checked.read, _rows(Path(checked.read.source))
     if rows.sha256 != view.sha256:
         raise PlanError(f"{view.source} changed since; run: assaymark check {view.source} --out {folder.path}")
     named = view.dimensions if "dimension" in view.roles or view.shape == "one column a criterion" else None
-    columns = tuple(judge.name for judge in held.study.judges) if view.shape == "one column a judge" else None
+    columns = tuple(judge.name for judge in checked.study.judges) if view.shape == "one column a judge" else None
     read = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
     if view.shape.startswith("pairs"):
         raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
-    return held, rows, read
+    return checked, rows, read
 
 
 def check(
@@ -231,28 +230,28 @@ def check(
     if cluster_order is not None and cluster_order not in get_args(ClusterOrder):
         what = f"must be {' or '.join(get_args(ClusterOrder))} (got {cluster_order!r:.60})"
         raise InputError(source, [Problem("--cluster-order", what)])
-    plan, kept = _plan(study, source)
+    plan, locked = _plan(study, source)
     if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
         said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
         raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
     makers = {} if plan is None else {judge.name: judge.family for judge in plan.judges}
-    named, told = _names(dimensions) or planned_dimensions(plan), _scale(scale)
-    if plan is not None and told not in (None, plan.scale):
+    named, bounds = _names(dimensions) or planned_dimensions(plan), _scale(scale)
+    if plan is not None and bounds not in (None, plan.scale):
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
         raise PlanError(f"{source}: {said} (rubric.scale)")
-    wanted = Wanted(roles=roles, scale=told if plan is None else plan.scale, dimensions=named, judges=_names(judges),
+    request = Wanted(roles=roles, scale=bounds if plan is None else plan.scale, dimensions=named, judges=_names(judges),
                     human=_names(human), family=dict(family or {}), planned=makers,
                     without=_names(without) or ())  # fmt: skip
     note("reading scores", 0, 1)
-    read = read_scores(rows, wanted)
+    read = read_scores(rows, request)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     note("reading scores", 1, 1)
-    kept, notes, lacks = kept and not read.choices, list[str](), np.isnan(columns.scores)
+    locked, notes, lacks = locked and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
-        seen = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
+        breakdown = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
         what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
-        notes.append(f"{what} (missing: {seen}); fewer criteria in --dimensions keep more rows")
+        notes.append(f"{what} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
@@ -261,15 +260,15 @@ def check(
         plan = plan.model_copy(update={"judges": kept_on})
     if plan is None:
         columns, plan = _default_plan(columns, read, cluster_order, notes)
-    unit, held = "item" if "item" in read.roles else "cycle", None
+    unit, folder = "item" if "item" in read.roles else "cycle", None
     if out is not None:
         human_labels.refuse_other_cycles(RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
     if labels or out:
-        held = RunFolder(Path(labels or out or ""))
-        human_labels.take_over(held)
-    people = human_labels.people_of_scores(read, held, source)
-    found = measure_columns(Path(source), columns, plan, notes, kept, unit, people)
-    made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, _view(rows, read, columns, found))
+        folder = RunFolder(Path(labels or out or ""))
+        human_labels.take_over(folder)
+    people = human_labels.people_of_scores(read, folder, source)
+    found = measure_columns(Path(source), columns, plan, notes, locked, unit, people)
+    made = Checked(plan, found.plan_hash, locked, found.verdicts, found.measurements, _view(rows, read, columns, found))
     if pairs is not None:
         made = _with_pairs(made, pairs, family)
     if out is not None:
@@ -280,22 +279,22 @@ def check(
 def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -> Checked:
     """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
     with watched(silent):
-        seen = check(pairs, family=family)
-    strange = sorted(seen.read.orders.keys() - {judge.name for judge in scored.study.judges})
-    if strange or not seen.read.orders:
+        checked = check(pairs, family=family)
+    strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
+    if strange or not checked.read.orders:
         what = f"its judges are not those of the table: {listed(strange)}" if strange else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
-        raise InputError(seen.read.source, [Problem("--pairs", what)])
-    told = (f"pairs of {seen.read.source}: {one}" for one in (seen.read.read, *seen.read.left))
-    own = [
+        raise InputError(checked.read.source, [Problem("--pairs", what)])
+    notes = (f"pairs of {checked.read.source}: {line}" for line in (checked.read.read, *checked.read.left))
+    own_family = [
         measurement
-        for measurement in seen.measurements
-        if measurement.name == "judge.own_family" and measurement.labels["dimension"] in seen.read.dimensions
+        for measurement in checked.measurements
+        if measurement.name == "judge.own_family" and measurement.labels["dimension"] in checked.read.dimensions
     ]
     return replace(
-        scored, measurements=(*scored.measurements, *own),
-        read=replace(scored.read, left=(*scored.read.left, *told), orders=seen.read.orders),
+        scored, measurements=(*scored.measurements, *own_family),
+        read=replace(scored.read, left=(*scored.read.left, *notes), orders=checked.read.orders),
     )  # fmt: skip
 
 
@@ -315,7 +314,7 @@ def check_real(out: Path) -> tuple[Checked, Path]:
     with as_file(source) as folder:
         found = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
                       pairs=folder / REAL[1])  # fmt: skip
-    said = tuple(one.replace(str(folder / REAL[1]), REAL[1]) for one in found.read.left)
+    said = tuple(line.replace(str(folder / REAL[1]), REAL[1]) for line in found.read.left)
     raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
     choices = (*found.read.choices, raised)
     found = replace(found, read=replace(found.read, source=str(out / REAL[0]), left=said, about=ABOUT, choices=choices))
@@ -329,21 +328,21 @@ def _streamed(
     path: Path, study: Path | str | None, dimensions: Sequence[str] | str | None, out: Path | str | None,
 ) -> Checked:  # fmt: skip
     """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
-    plan, kept = _plan(study, str(path))
-    found = measure_table(path, plan, None, _names(dimensions), None)
-    size, study_ = found.size, found.study
-    measured = {one.labels["dimension"] for one in found.measurements if one.name == "kappa.mean_pairwise"}
+    plan, locked = _plan(study, str(path))
+    table = measure_table(path, plan, None, _names(dimensions), None)
+    size, study_ = table.size, table.study
+    measured = {one.labels["dimension"] for one in table.measurements if one.name == "kappa.mean_pairwise"}
     names = tuple(sorted(measured - {AGGREGATE}))
     view = TableView(
         source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
-        read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
+        read="columns by the names in the documentation", filled=(), left=table.notes, choices=(), dimensions=names,
         scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
         scores=size.trajectories * size.judges * len(names), missing=0,
     )  # fmt: skip
-    made = Checked(study_, found.plan_hash, kept, found.verdicts, found.measurements, view)
+    checked = Checked(study_, table.plan_hash, locked, table.verdicts, table.measurements, view)
     if out is not None:
-        made.save(out)
-    return made
+        checked.save(out)
+    return checked
 
 
 def _rows(table: Any) -> Rows:
@@ -391,22 +390,22 @@ def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | Non
     return low, high
 
 
-def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
+def _names(option: Sequence[str] | str | None) -> tuple[str, ...] | None:
     """A comma list or a list as names."""
-    if given is None:
+    if option is None:
         return None
-    names = [one.strip() for one in given.split(",")] if isinstance(given, str) else list(given)
+    names = [name.strip() for name in option.split(",")] if isinstance(option, str) else list(option)
     return tuple(name for name in names if name) or None
 
 
 def is_plan_of_scores(text: str, source: str) -> bool:
     """Whether a plan is about scores that are made elsewhere: every judge's model is ``elsewhere/NAME`` or a person."""
-    found = parse_study(text, source)
-    made = [judge.model.startswith(ELSEWHERE) for judge in found.judges]
+    plan = parse_study(text, source)
+    elsewhere = [judge.model.startswith(ELSEWHERE) for judge in plan.judges]
     return (
-        found.substrate is None
-        and any(made)
-        and all(one.human or is_ for one, is_ in zip(found.judges, made, strict=True))
+        plan.substrate is None
+        and any(elsewhere)
+        and all(judge.human or is_ for judge, is_ in zip(plan.judges, elsewhere, strict=True))
     )
 
 
@@ -414,17 +413,17 @@ def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple
     """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
     from assaymark.workflow.lock import STUDY
 
-    made = plan_hash(parse_study(text, source), {}, {})
+    fingerprint = plan_hash(parse_study(text, source), {}, {})
     if folder.lock.is_file():
         stored = STUDY.stored(folder)
-        if stored["plan_hash"] != made:
+        if stored["plan_hash"] != fingerprint:
             raise PlanError(f"{source} differs from the plan locked in {folder.path}; use another --out")
-        return made, str(stored["locked_at"])
+        return fingerprint, str(stored["locked_at"])
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         when = to_json(now)
-        runs.write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
-    return made, str(when)
+        runs.write_lock(folder, STUDY.new_lock(fingerprint, when, tables={}, preflight={}, date_probes=[]))
+    return fingerprint, str(when)
 
 
 def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
@@ -436,16 +435,16 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)
     plan = folder.plan if path.is_dir() or path == folder.lock else path
-    found = parse_study(study_text(plan), source=str(plan))
+    parsed = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
-        return found, False
+        return parsed, False
     # Whether a plan was locked, and not touched, before the file of the scores was written.
     scores = Path(source)
     stored = runs.read_json(folder.lock, "lock")
     if stored.get(runs.PLAN_BYTES) != runs.file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
     locked = datetime.fromisoformat(stored["locked_at"])
-    return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
+    return parsed, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
 def _default_plan(
@@ -461,8 +460,8 @@ def _default_plan(
     over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
-            why = "every judge has so many that they are read as not asked for"
-            notes.append(f"{plural(lost, 'row')} without a score: {why}")
+            reason = "every judge has so many that they are read as not asked for"
+            notes.append(f"{plural(lost, 'row')} without a score: {reason}")
         columns = columns.only(columns.usable)
         asked = _asked(columns)[1]
     # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for
@@ -488,17 +487,17 @@ Bools = NDArray[np.bool_]
 def _asked(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
     """The agent of each answer [N], and of which answers a judge has a row, and a score [N, J]."""
     codes = columns.codes
-    kept = np.ones(codes["judge"].size, dtype=bool)
+    honest = np.ones(codes["judge"].size, dtype=bool)
     if "derivation" in codes and "honest" in columns.names["derivation"]:
-        kept = codes["derivation"] == columns.names["derivation"].index("honest")
-    answers, first, place = np.unique(codes["trajectory"][kept], return_index=True, return_inverse=True)
+        honest = codes["derivation"] == columns.names["derivation"].index("honest")
+    answers, first, place = np.unique(codes["trajectory"][honest], return_index=True, return_inverse=True)
     asked, scored = (np.zeros((answers.size, len(columns.names["judge"])), dtype=bool) for _ in range(2))
-    judge, usable = codes["judge"][kept], columns.usable[kept]
+    judge, usable = codes["judge"][honest], columns.usable[honest]
     asked[place, judge], scored[place[usable], judge[usable]] = True, True
-    return codes["agent"][kept][first], asked, scored
+    return codes["agent"][honest][first], asked, scored
 
 
-def _view(rows: Rows, read: ScoresRead, columns: Columns, found: MeasuredTable) -> TableView:
+def _view(rows: Rows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
     """What the page and the terminal say about the table: what it holds, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _asked(columns)
@@ -511,20 +510,20 @@ def _view(rows: Rows, read: ScoresRead, columns: Columns, found: MeasuredTable) 
         )
         left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
     groups = {name: {name} for name in agents}
-    for item in found.measurements:
+    for item in measured.measurements:
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
             joined = groups[item.labels["high"]] | groups[item.labels["low"]]
             groups |= dict.fromkeys(joined, joined)
-    parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda one: (-len(one), one))
+    parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda names: (-len(names), names))
     if len(parts) > 1:
         named = "; ".join(listed(part) for part in parts)
         left.append(f"no item that the same judges scored connects these parts, so they cannot be tested: {named}")
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
-    empty, said = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")
+    empty, copied = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")
     return TableView(
         source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
-        **{name: getattr(read, name) for name in said}, left=(*left, *found.notes), answers=size["trajectory"],
+        **{name: getattr(read, name) for name in copied}, left=(*left, *measured.notes), answers=size["trajectory"],
         agents=size["agent"], clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
         missing=int(empty.sum()) + int((~asked).sum()) * columns.scores.shape[1],
-        orders={judge: dict(one) for judge, one in read.orders.items()},
+        orders={judge: dict(counts) for judge, counts in read.orders.items()},
     )  # fmt: skip

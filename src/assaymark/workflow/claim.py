@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,16 +36,16 @@ def claim(folder: RunFolder) -> VerdictFile:
             f"{folder.path}: leaving a judge family out turns {len(plan.pairs)} pairs, and the outside judge that the "
             f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
         )
-    kept = locked.preregistered
-    verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=kept)
+    planned = locked.preregistered
+    verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=planned)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    stated = [one.stated for one in locked.amendments]
-    file = verdict_file(study, plan_hash, verdicts, measurements, kept, stated)
+    stated = [amendment.stated for amendment in locked.amendments]
+    file = verdict_file(study, plan_hash, verdicts, measurements, planned, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
-    made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)
-    runs.replace_files(folder.certificates, {certificate_name(verdict): runs.json_text(one) for verdict, one in made})
+    texts = map(partial(runs.json_text, shared={}), certificates(verdicts, index(measurements), study))
+    runs.replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), texts, strict=True)))
     runs.write_json(folder.verdicts, file)
     runs.write_sums(folder)
     return file
@@ -90,12 +91,12 @@ class VerifiedRun:
 
     def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
         """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
-        held: tuple[Mapping[str, Any], ...] = ()
+        anchors: tuple[Mapping[str, Any], ...] = ()
         with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
-            held = runs.anchored(folder)
+            anchors = runs.anchored(folder)
         if not folder.lock.is_file():
-            if held:
-                what = f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}"
+            if anchors:
+                what = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
                 self.differs(folder.lock, what)
             return {}
         stored: Mapping[str, Any] = {}
@@ -104,29 +105,29 @@ class VerifiedRun:
             read = runs.read_json(folder.lock, "lock")
             if not isinstance(read, dict):
                 self.differs(folder.lock, "is no table of fields")
-            elif fields := runs.edited_fields(read, held):
+            elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
-                    now, then = canonical_json(read.get(name)), canonical_json(held[0].get(name))
+                    now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
                     what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
                     self.differs(folder.lock, f"{what} {then:.80}")
-            elif held and text != runs.json_text(read):
+            elif anchors and text != runs.json_text(read):
                 self.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
             else:
                 stored = read
         if not stored:
             return {}
-        if held:
+        if anchors:
             self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
         else:
             what = "the ledger does not have it: no call was made under it yet, or it was"
             self.notes += (f"{self.name(folder.lock)}: {what} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
         with self.reading(folder.plan):
-            made = runs.file_sha256(folder.plan)
+            sha256 = runs.file_sha256(folder.plan)
             if written is None:
                 self.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
-            elif made != written:
-                self.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
+            elif sha256 != written:
+                self.differs(folder.plan, f"was edited: its sha256 is {sha256}, the lock says {written}")
             else:
                 self.same += (f"{name}: every byte, by the lock",)
         with self.reading(folder.amendments):
@@ -149,8 +150,8 @@ class VerifiedRun:
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
             if audit.since is None:
-                why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
-                self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {why}",)
+                reason = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+                self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {reason}",)
             elif audit.since:
                 what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
                 self.notes += (f"{name}: {what}",)
@@ -167,15 +168,15 @@ class VerifiedRun:
                     with self.reading(path := folder.tables / f"{name}.parquet"):
                         if store.digest(name) is None:
                             self.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
-                if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
-                    what = f"is gone; the replies behind {', '.join(sorted(made))} are in it"
+                if stored and not folder.has_ledger and (tables := _FROM_REPLIES.intersection(contents)):
+                    what = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
                     self.differs(folder.path / "ledger.db", what)
                 for name, content in stored.get("tables", {}).items():
                     if contents.get(name, content) != content:
                         self.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
-        before, said = len(self.differences), dict[str, str]()
+        before, listed = len(self.differences), dict[str, str]()
         with self.reading(folder.sums):
             there = runs.handed_on(folder)
             if not folder.sums.is_file():
@@ -185,15 +186,15 @@ class VerifiedRun:
                 return
             for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
                 if part := _LINE.fullmatch(line):
-                    said[part[2]] = part[1]
+                    listed[part[2]] = part[1]
                 else:
                     self.differs(folder.sums, f"is damaged at line {number}")
-            for name in sorted({*said, *there}):
-                if said.get(name) != there.get(name):
-                    what = f"has the sha256 {there.get(name)}, SHA256SUMS says {said.get(name, 'nothing')}"
+            for name in sorted({*listed, *there}):
+                if listed.get(name) != there.get(name):
+                    what = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
                     self.differs(folder.path / name, what if name in there else "is gone")
         if len(self.differences) == before:
-            self.same += (f"{self.name(folder.sums)}: {len(said)} files that are handed on",)
+            self.same += (f"{self.name(folder.sums)}: {len(listed)} files that are handed on",)
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
@@ -202,29 +203,29 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
         raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
-    found = VerifiedRun(folder.path)
-    for one in (folder, folder.rationales):
-        if one.path.is_dir():
-            stored = found.check_lock(one)
-            found.check_ledger(one.ledger)
-            found.check_files(one, stored)
+    verified = VerifiedRun(folder.path)
+    for run in (folder, folder.rationales):
+        if run.path.is_dir():
+            stored = verified.check_lock(run)
+            verified.check_ledger(run.ledger)
+            verified.check_files(run, stored)
     if (parts := folder.path / "partitions" / "ledger.db").is_file():
-        found.check_ledger(parts)
+        verified.check_ledger(parts)
     from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
     from assaymark.workflow.tracks.season_records import TIMES
 
     # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)
-        with found.reading(path):
+        with verified.reading(path):
             entries, _ = read_journal(folder)
-            kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
-            if lost := kept - set(times_of(entries)):
-                first, table = min(one.record_id for one in lost), f"{TIMES.name}.parquet"
-                found.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
+            stored_times = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+            if lost := stored_times - set(times_of(entries)):
+                first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
+                verified.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:
-                found.same += (f"{found.name(path)}: {len(entries)} days",)
-    return found
+                verified.same += (f"{verified.name(path)}: {len(entries)} days",)
+    return verified
 
 
 def verify_certificate(path: Path) -> Verification:
@@ -238,7 +239,7 @@ def verify_certificate(path: Path) -> Verification:
         raise InputError(str(path), exc.problems) from None
 
 
-def verification_lines(found: Verification, path: Path) -> list[str]:
+def verification_lines(verified: Verification, path: Path) -> list[str]:
     """What `assaymark claim --verify` prints for one certificate."""
-    head = f"{path}: {'follows from its own tables' if found.ok else 'does NOT follow from its own tables'}"
-    return [head, *(f"  {text}" for text in found.differences), *(f"  note: {text}" for text in found.notes)]
+    head = f"{path}: {'follows from its own tables' if verified.ok else 'does NOT follow from its own tables'}"
+    return [head, *(f"  {text}" for text in verified.differences), *(f"  note: {text}" for text in verified.notes)]

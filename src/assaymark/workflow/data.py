@@ -20,7 +20,7 @@ from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, CLASSES, GAP_LIMIT, Listing
 from assaymark.market.open import Condition, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.report.text import counted
 from assaymark.text import MINUS, clean, count
 from assaymark.workflow.progress import note, watching
@@ -53,18 +53,18 @@ def origin_summary(manifest: Manifest) -> RenderableType:
 def store_summary(manifest: Manifest, history: History, instrument: str | None = None) -> RenderableType:
     """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
     parts: list[RenderableType] = [origin_summary(manifest)]
-    if found := class_overviews(history):
+    if overviews := class_overviews(history):
         # One row a class.
         table = Table(box=None, pad_edge=False)
         table.add_column("Class")
         for title in ("number", "first day", "last day", "closes", "missing", "long gaps"):
             table.add_column(title, justify="right")
         table.add_column("index")
-        for one in found:
-            name = CLASS_NAMES[one.asset_class].replace("_", " ")
-            numbers = (count(one.bars), count(one.missing), count(one.long_gaps))
-            line = sparkline(np.log(np.where(one.index > 0, one.index, np.nan)), 16)
-            table.add_row(name, str(one.instruments), str(one.first), str(one.last), *numbers, line)
+        for overview in overviews:
+            name = CLASS_NAMES[overview.asset_class].replace("_", " ")
+            numbers = (count(overview.bars), count(overview.missing), count(overview.long_gaps))
+            line = sparkline(np.log(np.where(overview.index > 0, overview.index, np.nan)), 16)
+            table.add_row(name, str(overview.instruments), str(overview.first), str(overview.last), *numbers, line)
         parts += [Text(), table]
     rest = (
         counted(len(history.macro), "macro series", "macro series"),
@@ -75,7 +75,7 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
     parts += [Text(), Text(", ".join(rest))]
     if instrument is not None:
         gaps = gaps_of(history, instrument)
-        listing = next(one for one in history.listings if one.id == instrument)
+        listing = next(listing for listing in history.listings if listing.id == instrument)
         end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
         lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
         long = [f"{days} days from {first}" for first, days in gaps if days > GAP_LIMIT]
@@ -86,20 +86,20 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
 
 def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news."""
-    known = [one.id for one in view.instruments]
-    if instrument is not None and instrument not in known:
-        raise UnknownNameError("instrument", instrument, known)
+    names = [listing.id for listing in view.instruments]
+    if instrument is not None and instrument not in names:
+        raise UnknownNameError("instrument", instrument, names)
     parts: list[RenderableType] = [
         Text(f"As of {view.t.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, knowing nothing later", style="bold")
     ]
-    found = [quote for quote in quotes(view) if instrument in (None, quote.listing.id)]
+    chosen = [quote for quote in quotes(view) if instrument in (None, quote.listing.id)]
     # Last closes, a few of each class. A text from a source is printed as it is: square brackets in it are no markup.
     closes = Table(box=None, pad_edge=False)
     closes.add_column("Last closes", overflow="fold")
     for title in ("close", "of day", "1 day", "20 days", "60 days"):
         closes.add_column(title, justify="right")
     closes.add_column("60 days")
-    for name, group in groupby(found, key=lambda one: one.listing.asset_class):
+    for name, group in groupby(chosen, key=lambda quote: quote.listing.asset_class):
         members = list(group)
         for member in members if instrument is not None else members[:_A_CLASS]:
             changes = [
@@ -113,14 +113,14 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
         if instrument is None and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             closes.add_row(Text(more, style="dim"), *[""] * 6)
-    parts += [Text(), closes] if found else [Text("No close was known.")]
+    parts += [Text(), closes] if chosen else [Text("No close was known.")]
     if instrument is not None:
         filed, filings = view.fundamentals(instrument), Table(box=None, pad_edge=False)  # the newest filed values
         for title in ("Filed", "for", "value", "unit", "known since"):
             filings.add_column(title, justify="right" if title == "value" else "left")
-        for one in filed[-8:]:
-            filings.add_row(Text(clean(one.field, 40)), Text(clean(one.period, 20)), f"{one.value:,.4g}",
-                            Text(clean(one.unit, 20)), _when(one.filed_at))  # fmt: skip
+        for filing in filed[-8:]:
+            filings.add_row(Text(clean(filing.field, 40)), Text(clean(filing.period, 20)), f"{filing.value:,.4g}",
+                            Text(clean(filing.unit, 20)), _when(filing.filed_at))  # fmt: skip
         parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
         # Macro series with what they read, or why they read nothing.
@@ -153,18 +153,18 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
     """
     places = np.unique(np.linspace(0, values.size - 1, min(width, values.size)).astype(int))
     chosen = values[places] if values.size else values
-    known = chosen[np.isfinite(chosen)]
-    if not known.size:
+    finite = chosen[np.isfinite(chosen)]
+    if not finite.size:
         return " " * chosen.size
-    low, spread = known.min(), float(np.ptp(known)) or 1.0
-    return "".join(_BARS[int((one - low) / spread * 7)] if np.isfinite(one) else " " for one in chosen)
+    low, spread = finite.min(), float(np.ptp(finite)) or 1.0
+    return "".join(_BARS[int((price - low) / spread * 7)] if np.isfinite(price) else " " for price in chosen)
 
 
 def _when(moment: datetime) -> str:
     """A time to the minute, in UTC, rounded up: nothing is shown as known before it was."""
     at = moment.astimezone(UTC)
-    whole = at.replace(second=0, microsecond=0)
-    shown = whole if at == whole else whole + timedelta(minutes=1)
+    minute = at.replace(second=0, microsecond=0)
+    shown = minute if at == minute else minute + timedelta(minutes=1)
     return f"{shown:%Y-%m-%d %H:%M} UTC"
 
 
@@ -190,39 +190,39 @@ def pull(
     *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str],
 ) -> str:  # fmt: skip
     """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
-    given: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for number, pair in enumerate(options, start=1):
         name, sign, value = (part.strip() for part in pair.partition("="))
         # A value is never repeated in a message, because it may be a key to a service.
         if not sign or not name:
             raise InputError("--option", [f"number {number} must be KEY=VALUE"])
-        if name in given:
+        if name in fields:
             raise InputError("--option", [f"{name} is given more than once"])
-        given[name] = value
+        fields[name] = value
     first, last = _day("--start", start), _day("--end", end)
     if source in LOCAL:
         # A snapshot from this machine.
-        known, synthetic = LOCAL[source], source == "synthetic"
-        unknown = f"is unknown; {source} takes {', '.join(known)}"
-        problems = [Problem(f"option {name}", unknown) for name in given if name not in known]
-        if source == "files" and "path" not in given:
+        accepted, synthetic = LOCAL[source], source == "synthetic"
+        unknown = f"is unknown; {source} takes {', '.join(accepted)}"
+        problems = [Problem(f"option {name}", unknown) for name in fields if name not in accepted]
+        if source == "files" and "path" not in fields:
             problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
         if synthetic and (symbols or first or last):
             problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
         if problems:
             raise InputError(f"source {source}", problems)
         if synthetic:
-            seed = given.get("seed", "0")
+            seed = fields.get("seed", "0")
             if not seed.isascii() or not seed.isdigit():
                 raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
             local = market.synthetic_snapshot(int(seed))
         else:
-            kind = given.get("class", "EQ")
+            kind = fields.get("class", "EQ")
             if kind not in CLASSES:
                 raise UnknownNameError("class", kind, CLASSES)
             local = market.snapshot_from_file(
-                Path(given["path"]), now, licence=given.get("licence", "not stated"),
-                currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
+                Path(fields["path"]), now, licence=fields.get("licence", "not stated"),
+                currency=fields.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
         return _written(folder, local)
     # Here, because the networked sources are needed by nothing else and their package takes time to load.
@@ -232,8 +232,8 @@ def pull(
         raise UnknownNameError("source", source, [*LOCAL, *sources.SOURCES])
     asked = sources.SOURCES[source]
     if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
-        given.setdefault(asked.key_option, environment[asked.key_variable])
-    request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=given)
+        fields.setdefault(asked.key_option, environment[asked.key_variable])
+    request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=fields)
     return _written(folder, sources.pull(source, request, now=now, progress=watching()))
 
 
@@ -252,21 +252,21 @@ def facts(folder: Path, at: str | None = None, instrument: str | None = None) ->
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), market.open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
-    known = [listing.id for listing in listings]
-    if instrument is not None and instrument not in known:
-        raise UnknownNameError("instrument", instrument, known)
-    wanted = [listing for listing in listings if instrument in (None, listing.id)]
+    names = [listing.id for listing in listings]
+    if instrument is not None and instrument not in names:
+        raise UnknownNameError("instrument", instrument, names)
+    selected = [listing for listing in listings if instrument in (None, listing.id)]
     if moment is None:
-        return {"snapshot": manifest, "instruments": [_listing(one) for one in wanted]}
+        return {"snapshot": manifest, "instruments": [_listing(listing) for listing in selected]}
     view = history.as_of(moment)
     closes = {quote.listing.id: {"close": quote.close, "day": str(quote.day)} for quote in quotes(view)}
     return {
         "snapshot": manifest.id,
         "as_of": moment,
-        "instruments": [_listing(one) | closes.get(one.id, {}) for one in wanted],
+        "instruments": [_listing(listing) | closes.get(listing.id, {}) for listing in selected],
         "macro": [
-            {"id": one.id, "unit": one.unit, "state": one.state, "value": one.value}
-            for one in ([] if instrument is not None else view.all_macro())
+            {"id": reading.id, "unit": reading.unit, "state": reading.state, "value": reading.value}
+            for reading in ([] if instrument is not None else view.all_macro())
         ],
     }
 
@@ -276,19 +276,20 @@ def _listing(one: Listing) -> dict[str, object]:
     return {"id": one.id, "class": one.asset_class, "name": one.name, "listed": one.listed.isoformat(), "ended": ended}
 
 
-def check(folder: Path) -> Told[Condition]:
+def check(folder: Path) -> CommandResult[Condition]:
     """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
 
     The lines name fewer problems and notes than were found.
     """
     manifest = _manifest(folder)
-    found = condition(market.open_history(folder, cache=False))
+    quality = condition(market.open_history(folder, cache=False))
     lines = []
-    for kind, items in (("problem", found.problems), ("note", found.notes)):
+    for kind, items in (("problem", quality.problems), ("note", quality.notes)):
         lines += [f"{kind}: {item}" for item in items[:LISTED]]
         if len(items) > LISTED:
             lines.append(f"and {len(items) - LISTED} more {kind}s")
-    return Told(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
+    lines.append(f"{manifest.id}: {len(quality.problems)} problems, {len(quality.notes)} notes")
+    return CommandResult(quality, tuple(lines))
 
 
 def _manifest(folder: Path) -> market.Manifest:
@@ -302,12 +303,12 @@ def parse_moment(text: str) -> datetime:
     try:
         if len(text) == len("2024-03-01"):
             return datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         raise InputError("--at", [f"must be a day or a time such as 2024-03-01T21:00:00Z (got {text!r})"]) from None
-    if found.tzinfo is None:
+    if parsed.tzinfo is None:
         raise InputError("--at", [f"a time needs a zone, such as {text}Z or {text}-05:00 (got {text!r})"])
-    return found
+    return parsed
 
 
 def _day(option: str, text: str | None) -> date | None:

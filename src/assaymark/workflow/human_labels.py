@@ -99,7 +99,7 @@ def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: i
     of_cluster: defaultdict[str, list[str]] = defaultdict(list)
     for name in frame:
         of_cluster[strata[name]].append(name)
-    found: list[str] = []
+    chosen: list[str] = []
     # Shares are numbers of parts, of which len(frame) make a cycle; the rests of the clusters are sampled
     # systematically, in a random order and from a random start, which takes each with the probability of its rest.
     passed = place("start", "") % len(frame)
@@ -108,8 +108,8 @@ def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: i
         passed += rest
         if passed >= len(frame):
             passed, size = passed - len(frame), size + 1
-        found += sorted(of_cluster[cluster], key=lambda name: place("cycle", name))[:size]
-    return tuple(sorted(found, key=lambda name: place("order", name)))
+        chosen += sorted(of_cluster[cluster], key=lambda name: place("cycle", name))[:size]
+    return tuple(sorted(chosen, key=lambda name: place("order", name)))
 
 
 def recompute(draw: Draw) -> tuple[str, ...]:
@@ -121,12 +121,12 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
     """Store a draw before anything is graded, in the ledger or, of a table, a file; returns the one that is stored."""
     if not folder.path.is_dir():
         raise missing(folder.path, "run folder")
-    if (held := stored_draw(folder)) is not None:
-        if replace(held, at=draw.at) == draw:
-            return held
-        drawn = f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and"
-        if given := len(stored_grades(folder)):
-            raise PlanError(f"{drawn} {given} grades given; a second draw would choose among labels. "
+    if (earlier := stored_draw(folder)) is not None:
+        if replace(earlier, at=draw.at) == draw:
+            return earlier
+        drawn = f"{folder.path}: {len(earlier.units)} cycles were drawn {earlier.at} and"
+        if count := len(stored_grades(folder)):
+            raise PlanError(f"{drawn} {count} grades given; a second draw would choose among labels. "
                             "Grade what was drawn, or start a new run folder")  # fmt: skip
         if begun(folder):
             raise PlanError(f"{drawn} dealt out to graders, whose work a second draw would lose. "
@@ -134,7 +134,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
     text = canonical_json(draw)
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            ledger.notes.replace(_NOTE, text)
+            ledger.notes.set(_NOTE, text)
     else:
         write_atomic(folder.path / _FILE, canonical_json([text, content_id(text)]))
     return draw
@@ -160,7 +160,7 @@ def stored_draw(folder: RunFolder) -> Draw | None:
     """The draw of a run or a table; None if nothing was drawn. `LedgerError`: it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            text, where = ledger.notes.read(_NOTE), str(folder.ledger)
+            text, where = ledger.notes.get(_NOTE), str(folder.ledger)
         if text is None:
             return None
     else:
@@ -181,22 +181,22 @@ def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     """Add grades to those that are stored, of which the last of a grader counts; returns how many there are now."""
     if wrong := [grade for grade in grades if moment(grade.at) is None]:
         what = "must be a time with its zone, such as 2025-03-01T12:00Z"
-        problems = (Problem(f"{one.trajectory} by {one.grader}", f"{what} (got {one.at!r})") for one in wrong)
+        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{what} (got {grade.at!r})") for grade in wrong)
         raise InputError("grades", problems)
-    kept: dict[tuple[str, str, str], HumanGrade] = {}
-    for one in sorted((*stored_grades(folder), *grades), key=lambda one: moment(one.at) or datetime.max):
-        kept[one.trajectory, one.grader, one.dimension] = one
-    Store(folder).write(LABELS, kept.values(), {"draw": content_id(stored_draw(folder))})
-    return len(kept)
+    by_key: dict[tuple[str, str, str], HumanGrade] = {}
+    for one in sorted((*stored_grades(folder), *grades), key=lambda grade: moment(grade.at) or datetime.max):
+        by_key[one.trajectory, one.grader, one.dimension] = one
+    Store(folder).write(LABELS, by_key.values(), {"draw": content_id(stored_draw(folder))})
+    return len(by_key)
 
 
 def moment(text: str) -> datetime | None:
     """A time with its zone; None if it is none."""
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return None if found.utcoffset() is None else found
+    return None if parsed.utcoffset() is None else parsed
 
 
 def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
@@ -242,12 +242,12 @@ def label_log(folder: RunFolder, grader: str) -> Path:
 
 def given_labels(folder: RunFolder, sheets: Sheets, grader: str) -> dict[str, dict[str, JSON]]:
     """The labels that one person gave, by id, as they are now; what a kill cut off was never confirmed."""
-    path, found = label_log(folder, grader), dict[str, dict[str, JSON]]()
+    path, labels = label_log(folder, grader), dict[str, dict[str, JSON]]()
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         with suppress(ValueError):
-            one = json.loads(line)
-            found[str(one.pop("id"))] = one
-    return {name: one for name, one in found.items() if name in sheets.ids or name in sheets.gold}
+            label = json.loads(line)
+            labels[str(label.pop("id"))] = label
+    return {name: label for name, label in labels.items() if name in sheets.ids or name in sheets.gold}
 
 
 def take_over(folder: RunFolder) -> int:
@@ -255,22 +255,22 @@ def take_over(folder: RunFolder) -> int:
     sheets = stored_sheets(folder)
     if sheets is None or sheets.draw != content_id(stored_draw(folder)):
         return 0
-    held = {(grade.trajectory, grade.grader, grade.dimension): grade for grade in stored_grades(folder)}
+    stored = {(grade.trajectory, grade.grader, grade.dimension): grade for grade in stored_grades(folder)}
     before: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for trajectory, grader, dimension in held:
+    for trajectory, grader, dimension in stored:
         before[trajectory, grader][dimension] = None
     new = []
     for grader in sheets.graders:
         for name, label in given_labels(folder, sheets, grader).items():
             cycle, trajectory = sheets.ids.get(name, ("", ""))
             for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
-                one = HumanGrade(
+                grade = HumanGrade(
                     trajectory, cycle, grader, dimension,
                     score=None if score is None else float(score), at=label["at"], seconds=label.get("seconds"),
                     comment=label.get("comment", ""),
                 )  # fmt: skip
-                if held.get((trajectory, grader, dimension)) != one:
-                    new.append(one)
+                if stored.get((trajectory, grader, dimension)) != grade:
+                    new.append(grade)
     if new:
         store_grades(folder, new)
     return len(new)
@@ -281,13 +281,13 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
     grades, draw = stored_grades(folder), stored_draw(folder)
     if not grades:
         return None
-    found: defaultdict[tuple[str, str], defaultdict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for one in grades:
-        if one.score is not None and one.trajectory in records:
-            found[records[one.trajectory]][one.grader][one.dimension] = one.score
+    scores: defaultdict[tuple[str, str], defaultdict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for grade in grades:
+        if grade.score is not None and grade.trajectory in records:
+            scores[records[grade.trajectory]][grade.grader][grade.dimension] = grade.score
     if draw is None:
-        return Labels(found, refused="no draw was stored before the first grade")
-    return Labels(found, draw.pi, frozenset(draw.units), refusal(draw, [grade.at for grade in grades], clusters),
+        return Labels(scores, refused="no draw was stored before the first grade")
+    return Labels(scores, draw.pi, frozenset(draw.units), refusal(draw, [grade.at for grade in grades], clusters),
                   f"drawn {draw.at} with seed {draw.seed}")  # fmt: skip
 
 
@@ -298,7 +298,7 @@ def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> st
         return f"the draw is of {len(draw.frame)} other cycles"
     if recompute(draw) != draw.units:
         return "the draw does not follow from its seed"
-    first = min((found for time in times if (found := moment(time)) is not None), default=None)
+    first = min((when for time in times if (when := moment(time)) is not None), default=None)
     if begun is None or (first is not None and first <= begun):
         return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
     return ""
@@ -327,11 +327,11 @@ def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dic
     """The cycle and agent of each answer that is ranked, and the cluster of each cycle."""
     table = read.table.to_pydict()
     cycles = table.get("cycle", table["trajectory"])
-    kept = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
-    kept = [k for k in kept if str(table.get("replicate", ["1"] * len(cycles))[k]) == "1"]
+    rows = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
+    rows = [k for k in rows if str(table.get("replicate", ["1"] * len(cycles))[k]) == "1"]
     return (
-        {table["trajectory"][k]: (cycles[k], table["agent"][k]) for k in kept},
-        {cycles[k]: table["cluster"][k] for k in kept},
+        {table["trajectory"][k]: (cycles[k], table["agent"][k]) for k in rows},
+        {cycles[k]: table["cluster"][k] for k in rows},
     )
 
 
@@ -342,35 +342,35 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
     if not read.people and (folder is None or not stored_grades(folder)):
         return None
     records, clusters = records_of_scores(read)
-    held = None if folder is None else labels_of(folder, records, clusters)
+    labels = None if folder is None else labels_of(folder, records, clusters)
     if not read.people:
-        return held
-    stored = {} if held is None else held.grades
-    found = {key: {who: dict(one) for who, one in given.items()} for key, given in stored.items()}
-    for trajectory, given in read.people.items():
-        for (column, criterion), score in given.items():
+        return labels
+    stored = {} if labels is None else labels.grades
+    grades = {key: {person: dict(scores) for person, scores in by_grader.items()} for key, by_grader in stored.items()}
+    for trajectory, ratings in read.people.items():
+        for (column, criterion), score in ratings.items():
             # ``human_ab`` graded the whole, ``human_ab_risk`` or ``human_risk`` a criterion.
             grader, dimension = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column, AGGREGATE
-            if (one := next((one for one in read.dimensions if f"_{grader}".endswith(f"_{one}")), None)) is not None:
-                grader = "people" if grader == one else grader.removesuffix(f"_{one}")
-                dimension = one if len(read.dimensions) > 1 else AGGREGATE
+            if (suffix := next((one for one in read.dimensions if f"_{grader}".endswith(f"_{one}")), None)) is not None:
+                grader = "people" if grader == suffix else grader.removesuffix(f"_{suffix}")
+                dimension = suffix if len(read.dimensions) > 1 else AGGREGATE
             if trajectory in records:
-                each = found.setdefault(records[trajectory], {}).setdefault(grader, {})
+                each = grades.setdefault(records[trajectory], {}).setdefault(grader, {})
                 each[criterion or dimension] = score
     drawn = None if folder is None else stored_draw(folder)
-    if drawn is None and held is None and read.pi:
-        return Labels(found, read.pi, design=f"probabilities fixed by {read.pi_by}")
+    if drawn is None and labels is None and read.pi:
+        return Labels(grades, read.pi, design=f"probabilities fixed by {read.pi_by}")
     if drawn is None:
-        return Labels(found, refused="no draw was stored before the first grade, and no column has probabilities")
-    why = "a frame in memory has no time of its grades"
+        return Labels(grades, refused="no draw was stored before the first grade, and no column has probabilities")
+    reason = "a frame in memory has no time of its grades"
     if Path(source).is_file():
         written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
-        why = refusal(drawn, [written], clusters)
-    why = why if held is None else held.refused or why
-    return Labels(found, drawn.pi, frozenset(drawn.units), why, f"drawn {drawn.at} with seed {drawn.seed}")
+        reason = refusal(drawn, [written], clusters)
+    reason = reason if labels is None else labels.refused or reason
+    return Labels(grades, drawn.pi, frozenset(drawn.units), reason, f"drawn {drawn.at} with seed {drawn.seed}")
 
 
 def people_basis(folder: RunFolder) -> str | None:
     """What measurements that people's grades enter were made from; None where nobody graded."""
-    given = Store(folder).content(LABELS)
-    return None if given is None else content_id([given, stored_draw(folder)])
+    labels = Store(folder).content(LABELS)
+    return None if labels is None else content_id([labels, stored_draw(folder)])

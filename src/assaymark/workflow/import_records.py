@@ -37,7 +37,7 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
                 ledger.add_source(name, raw, format)
-        store_records(folder, imported.decisions, imported.contexts, imported.outcomes)
+        store_records(folder, imported.decisions, imported.contexts, imported.outcomes, imported.texts)
     return imported.report
 
 
@@ -59,20 +59,20 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
-    if season and beside and any(one.human for one in stored_season(folder).season.panel):
+    if season and beside and any(judge.human for judge in stored_season(folder).season.panel):
         beside = AGGREGATE.encode() in data  # people of the panel give the parts of the scoring plan
     if beside and stored_draw(folder) is not None:
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
         asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        given = import_labels(path.name, data, cycles, asked, frame.scale)
-        store_grades(folder, [HumanGrade(**one) for one in given])
-        return len(given)
+        labels = import_labels(path.name, data, cycles, asked, frame.scale)
+        store_grades(folder, [HumanGrade(**grade) for grade in labels])
+        return len(labels)
     if season:
         # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
         stored = stored_season(folder)
         played = stored.season
-        people = [one.name for one in played.panel if one.human]
+        people = [judge.name for judge in played.panel if judge.human]
         if not people:
             what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
             then = "to hold the judges against people, first draw what these grade (assaymark draw)"
@@ -92,15 +92,15 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
             graders = [judge.name for judge in study.judges if judge.human]
         wanted = find_rubric(rubric)
         grades = import_human(path.name, data, records, wanted.names, wanted.version, wanted.scale, graders=graders)
-    made = HUMAN.to_arrow(grades)
-    basis: dict[str, str | None] = {"grades": content_digest(made)}
+    table = HUMAN.to_arrow(grades)
+    basis: dict[str, str | None] = {"grades": content_digest(table)}
     if store.done(HUMAN, basis):
         return len(grades)
     if not season:
-        _require_locked_on(folder, {HUMAN: made}, "grades")
+        _require_locked_on(folder, {HUMAN: table}, "grades")
     with Ledger.open(folder.ledger) as ledger:
         ledger.add_source(path.name, data, "human")
-    store.write_arrow(HUMAN, made, basis)
+    store.write_arrow(HUMAN, table, basis)
     return len(grades)
 
 
@@ -114,19 +114,20 @@ def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = 
 
 
 def store_records(
-    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
-) -> None:
-    """Write the three tables of imported records; the same records again change nothing."""
+    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome],
+    texts: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Write the three tables of imported records; ``texts`` as in `Imported`; the same again changes nothing."""
     store = Store(folder)
-    made: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values()), DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
-        OUTCOMES: OUTCOMES.to_arrow(outcomes),
+    arrows: dict[Table[Any], pa.Table] = {
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
+        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
-    basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
-    if all(store.done(table, basis) for table in made):
+    basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in arrows.values()))}
+    if all(store.done(table, basis) for table in arrows):
         return
-    _require_locked_on(folder, made, "records")
-    for table, arrow in made.items():
+    _require_locked_on(folder, arrows, "records")
+    for table, arrow in arrows.items():
         store.write_arrow(table, arrow, basis)
 
 

@@ -40,44 +40,44 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     """The trajectories of a locked ``run``, graded ``trials`` times by the model under evaluation."""
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
-    wanted = find_rubric(rubric) if rubric else locked.rubric
-    desk = JudgingSession(folder, locked, {})
-    planned = desk.plan(wanted, [_ASKED])
-    names = item_names(desk.shown)
-    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
-    samples = [_sample(one.call, names[one.about], {"cluster": clusters[one.about]}) for one in planned]
-    about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
+    criteria = find_rubric(rubric) if rubric else locked.rubric
+    session = JudgingSession(folder, locked, {})
+    planned = session.plan(criteria, [_ASKED])
+    names = item_names(session.shown)
+    clusters = {decision.record_id: decision.cluster for decision in session.decisions}
+    samples = [_sample(call.call, names[call.about], {"cluster": clusters[call.about]}) for call in planned]
+    about = {"plan_hash": locked.plan_hash, "rubric": criteria.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
         "decisions", ordered, planned,
-        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version), trials, about,
+        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or criteria.version), trials, about,
     )  # fmt: skip
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     """The pairs of a judge datasheet on the finance tasks, each in both orders."""
-    made = stimuli.build_stimuli(stimuli.finance_tasks(), seed)
-    stimuli.check(made)
-    planned = stimuli.plan_pair_calls(made, _ASKED, [prompt])
+    built = stimuli.build_stimuli(stimuli.finance_tasks(), seed)
+    stimuli.check(built)
+    planned = stimuli.plan_pair_calls(built, _ASKED, [prompt])
     # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
     samples: list[Any] = []
-    for one in planned:
-        pair, order = one.about
+    for call in planned:
+        pair, order = call.about
         slot = "" if pair.better is None else str(order.index(pair.better) + 1)
         what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-        samples.append(_sample(one.call, f"{pair.id} {order}", {"better": slot, **what}))
+        samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **what}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
-    wanted = find_rubric(rubric)
+    criteria = find_rubric(rubric)
     call = CallSpec(_ASKED.model, messages=(), template="")
-    planned = PlannedCall(call, _ASKED, "", rubric_form(wanted))
-    found = judgment(planned, Reply(text, model="", finish=_ENDS.get(stop, "stop")))
-    scores = found.scores or dict.fromkeys(wanted.names, math.nan)
-    return {"usable": float(found.status == "ok"), **scores}, found.reason
+    planned = PlannedCall(call, _ASKED, "", rubric_form(criteria))
+    grade = judgment(planned, Reply(text, model="", finish=_ENDS.get(stop, "stop")))
+    scores = grade.scores or dict.fromkeys(criteria.names, math.nan)
+    return {"usable": float(grade.status == "ok"), **scores}, grade.reason
 
 
 def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
@@ -85,8 +85,8 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
     finish = _ENDS.get(stop)
     read = stimuli.pair_form().parse(text)
     if finish or read.answer is None:
-        why = f"the reply ended by {finish}" if finish else read.reason
-        return {"usable": 0.0, "first": math.nan, "right": math.nan}, why
+        reason = f"the reply ended by {finish}" if finish else read.reason
+        return {"usable": 0.0, "first": math.nan, "right": math.nan}, reason
     first = {"1": 1.0, "2": 0.0}.get(read.answer, math.nan)
     right = float(read.answer == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
@@ -135,8 +135,8 @@ def _stop(state: Any) -> str:
 
 def _score(state: Any, value: Value, problem: str | None) -> Any:
     reason = None if problem is None else "invalid_response_format"
-    made = require_inspect("inspect_ai.scorer").Score
-    return made(value=value, answer=state.output.completion, explanation=problem, reason=reason)
+    score = require_inspect("inspect_ai.scorer").Score
+    return score(value=value, answer=state.output.completion, explanation=problem, reason=reason)
 
 
 _REGISTERED: Final[dict[str, Any]] = {}
@@ -188,9 +188,9 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
-    desk = JudgingSession(folder, locked, {})
-    study, store, names = locked.study, desk.store, item_names(desk.shown)
-    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
+    session = JudgingSession(folder, locked, {})
+    study, store, names = locked.study, session.store, item_names(session.shown)
+    clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe
     kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
         ("panel", JUDGMENTS, study.model_judges, locked.rubric)
@@ -198,34 +198,34 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     if probe is not None and store.digest(PROBE) is not None:
         kinds.append(("outside", PROBE, [probe], locked.rubric))
     if anchor is not None and store.digest(ANCHOR) is not None:
-        again = [one for one in study.judges if one.name == anchor.judge]
+        again = [judge for judge in study.judges if judge.name == anchor.judge]
         kinds.append(("anchor", ANCHOR, again, load_rubric(anchor.rubric)))
-    made = []
+    files = []
     for kind, table, judges, rubric in kinds:
-        held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
+        judgments = {(grade.judge, grade.trajectory, grade.trial): grade for grade in store.read(table)}
         for judge in judges:
-            planned = desk.plan(rubric, [judge])
-            pairs = [(one, held.get((judge.name, one.about, one.call.trial))) for one in planned]
-            known = [(one.again() if found.first_key else one, found) for one, found in pairs if found is not None]
-            if any(one.call.key != found.call_key for one, found in known):
+            planned = session.plan(rubric, [judge])
+            pairs = [(call, judgments.get((judge.name, call.about, call.call.trial))) for call in planned]
+            answered = [(one.again() if grade.first_key else one, grade) for one, grade in pairs if grade is not None]
+            if any(planned.call.key != answer.call_key for planned, answer in answered):
                 raise PlanError(f"{folder.path}: the judgments of {judge.name} were not made under this plan")
-            keys = [one.call.key for one, _ in known]
+            keys = [planned.call.key for planned, _ in answered]
             with Ledger.open(folder.ledger, create=False) as ledger:
                 replies = dict(ledger.replies(keys))
             if lost := len(set(keys) - replies.keys()):
                 raise LedgerError(f"{lost} replies of judged calls cannot be found in {folder.ledger}; it is damaged")
-            if known:
+            if answered:
                 path = out / f"{kind}-{datasheet_name(judge.name)}.eval"
                 samples = [
-                    _answer(kind, rubric, names, clusters, one, replies[one.call.key], found) for one, found in known
+                    _answer(kind, rubric, names, clusters, one, replies[one.call.key], grade) for one, grade in answered
                 ]
-                ids = sorted({names[one.about] for one, _ in known})
-                scored = sum(found.status == "ok" for _, found in known)
+                ids = sorted({names[planned.about] for planned, _ in answered})
+                scored = sum(answer.status == "ok" for _, answer in answered)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
                 with in_place(path) as part:
                     require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
-                made.append({"path": str(path), "judge": judge.name, "samples": len(known), "scored": scored})
-    return made
+                files.append({"path": str(path), "judge": judge.name, "samples": len(answered), "scored": scored})
+    return files
 
 
 def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
@@ -274,13 +274,13 @@ def _log(
 
 def _answer(
     kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedGrade,
-    reply: Reply, given: Judgment,
+    reply: Reply, judged: Judgment,
 ) -> Any:  # fmt: skip
     """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
     log, model, messages = (
         require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
     )  # fmt: skip
-    said = model.ChatMessageAssistant(
+    assistant = model.ChatMessageAssistant(
         id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
     )
     usage = None
@@ -290,13 +290,13 @@ def _answer(
             output_tokens=reply.output_tokens, total_tokens=reply.input_tokens + reply.output_tokens,
             input_tokens_cache_read=reply.cached_tokens, reasoning_tokens=reply.reasoning_tokens,
         )  # fmt: skip
-    choice = model.ChatCompletionChoice(message=said, stop_reason=_STOPS[reply.finish])
+    choice = model.ChatCompletionChoice(message=assistant, stop_reason=_STOPS[reply.finish])
     output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
     score = require_inspect("inspect_ai.scorer").Score
-    if given.status == "ok":
-        scores = {name: score(value=given.scores[name]) for name in rubric.names}
+    if judged.status == "ok":
+        scores = {name: score(value=judged.scores[name]) for name in rubric.names}
     else:  # Inspect's mark for an answer that gave none, with the reason
-        lost = {"reason": _REASONS[given.status], "explanation": given.reason}
+        lost = {"reason": _REASONS[judged.status], "explanation": judged.reason}
         scores = {name: score.unscored(**lost) for name in rubric.names}
     return log.EvalSample(
         id=names[planned.about], epoch=planned.call.trial,
@@ -305,10 +305,10 @@ def _answer(
         model_usage={planned.call.model: output.usage} if output.usage else {}, total_time=reply.seconds,
         metadata={
             "cluster": clusters[planned.about],
-            "status": given.status,
-            "call_key": given.call_key,
-            "lookahead_check": given.lookahead_check,
-            "evidence": [_plain(quote) for quote in given.evidence],
+            "status": judged.status,
+            "call_key": judged.call_key,
+            "lookahead_check": judged.lookahead_check,
+            "evidence": [_plain(quote) for quote in judged.evidence],
         },
     )  # fmt: skip
 

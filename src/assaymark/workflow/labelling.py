@@ -75,8 +75,8 @@ class Labelling:
 
     def ids_of(self, grader: str) -> list[str]:
         """The ids of the texts that one person grades."""
-        mine = set(self.sheets.cycles[grader])
-        return [name for name, (cycle, _) in self.sheets.ids.items() if cycle in mine]
+        cycles = set(self.sheets.cycles[grader])
+        return [name for name, (cycle, _) in self.sheets.ids.items() if cycle in cycles]
 
     def sheet(self, grader: str) -> LabelSheet:
         """All that one person grades, in a random order of its own; texts of one cycle follow each other."""
@@ -90,16 +90,16 @@ class Labelling:
         for cycle in sheets.cycles[grader]:
             groups = list[LabelCycle]()
             for material, texts in self._shown[cycle]:
-                found = [LabelText(named[one], sections) for one, sections in texts.items()]
-                order.shuffle(found)
-                groups.append((material, tuple(found)))
+                labels = [LabelText(named[member], sections) for member, sections in texts.items()]
+                order.shuffle(labels)
+                groups.append((material, tuple(labels)))
             order.shuffle(groups)
             units.append(groups)
-        for name, one in sheets.gold.items():
-            text = LabelText(name, (("", one.text),), one.answers)
-            units.append([((("", one.material),) if one.material else (), (text,))])
+        for name, gold in sheets.gold.items():
+            text = LabelText(name, (("", gold.text),), gold.answers)
+            units.append([((("", gold.material),) if gold.material else (), (text,))])
         order.shuffle(units)
-        cycles = tuple(one for groups in units for one in groups)
+        cycles = tuple(group for groups in units for group in groups)
         asked = self.texts
         return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
 
@@ -127,8 +127,8 @@ class Labelling:
         if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
         for dimension, score in one["scores"].items():
-            whole = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
-            if dimension not in self.dimensions or not (score is None or whole):
+            valid = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
+            if dimension not in self.dimensions or not (score is None or valid):
                 return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
         seconds, comment = one.get("seconds", 0), one.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
@@ -144,17 +144,17 @@ class Labelling:
     def progress(self) -> dict[str, JSON]:
         """How far each person is, as numbers."""
         graders = {}
-        for one in self.sheets.graders:
-            labels, mine, every = self.labels(one), self.ids_of(one), set(self.dimensions)
-            graded = sum(every <= labels[name]["scores"].keys() for name in mine if name in labels)
-            graders[one] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
+        for grader in self.sheets.graders:
+            labels, ids, every = self.labels(grader), self.ids_of(grader), set(self.dimensions)
+            graded = sum(every <= labels[name]["scores"].keys() for name in ids if name in labels)
+            graders[grader] = {"texts": len(ids), "graded": graded, "missing": len(ids) - graded}
             if self.sheets.gold:
-                given = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
+                scores = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
                 right = [
-                    answer == _hashed(self.sheets.salt, name, dimension, given[name].get(dimension))
+                    answer == _hashed(self.sheets.salt, name, dimension, scores[name].get(dimension))
                     for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
                 ]  # fmt: skip
-                graders[one] |= {"gold_right": sum(right), "gold": len(right)}
+                graders[grader] |= {"gold_right": sum(right), "gold": len(right)}
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
@@ -193,20 +193,20 @@ def open_labelling(
     # New sheets of the draw, or those that are held if they say the same.
     names = tuple(graders or (sheets.graders if sheets else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
-    twice = [one for one, times in Counter(map(str.lower, names)).items() if times > 1]
-    problems = [Problem(one, "a grader is initials or a number: 1 to 8 letters or digits") for one in wrong]
-    problems += [Problem(one, "named twice") for one in twice]
+    twice = [name for name, times in Counter(map(str.lower, names)).items() if times > 1]
+    problems = [Problem(name, "a grader is initials or a number: 1 to 8 letters or digits") for name in wrong]
+    problems += [Problem(name, "named twice") for name in twice]
     if problems:
         raise InputError("--graders", problems)
     if sheets is not None:
-        held = Labelling(folder, texts, draw, sheets, late)
-        if sheets.handed or any(map(held.labels, sheets.graders)):
+        labelling = Labelling(folder, texts, draw, sheets, late)
+        if sheets.handed or any(map(labelling.labels, sheets.graders)):
             if names != sheets.graders or gold is not None:
                 raise PlanError(
                     f"{folder.path}: graders ({', '.join(sheets.graders)}) and known answers are fixed, because "
                     f"{'files were written' if sheets.handed else 'labels were given'}; leave out --graders and --gold"
                 )
-            return held
+            return labelling
     # One grader a cycle, two for those that are graded twice, as even as can be.
     dealt: dict[str, list[str]] = {grader: [] for grader in names}
     for cycle in draw.units:
@@ -216,7 +216,7 @@ def open_labelling(
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
     sheets = Sheets(
         content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
-        cycles={one: tuple(cycles) for one, cycles in dealt.items()},
+        cycles={grader: tuple(cycles) for grader, cycles in dealt.items()},
         ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
         gold=_gold(gold, texts, salt) if gold else sheets.gold if sheets else {},
     )  # fmt: skip
@@ -232,32 +232,32 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
     header = rows.table.column_names
     columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
     problems = [
-        Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
-        for one in header if one not in ("text", "material", *columns)
+        Problem("header", f"column {title!r} is no dimension ({', '.join(columns)}), and not text or material")
+        for title in header if title not in ("text", "material", *columns)
     ]  # fmt: skip
     if "text" not in header:
         problems.append(Problem("header", "no column 'text'"))
-    found = {}
+    gold = {}
     for k, row in enumerate(rows.table.to_pylist()):
         name, answers, before = secrets.token_hex(6), {}, len(problems)
         for column, dimension in columns.items():
-            said = str(row.get(column) if row.get(column) is not None else "")
-            if said and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
-                problems.append(Problem(f"{rows.where(k)}, {column}", _off_scale(texts.scale, said)))
-            elif said:
-                answers[dimension] = _hashed(salt, name, dimension, int(said))
+            cell = str(row.get(column) if row.get(column) is not None else "")
+            if cell and not (_GRADE.fullmatch(cell) and low <= int(cell) <= high):
+                problems.append(Problem(f"{rows.where(k)}, {column}", _off_scale(texts.scale, cell)))
+            elif cell:
+                answers[dimension] = _hashed(salt, name, dimension, int(cell))
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
-        text, material = (anonymise(str(row.get(one) or ""), texts.names).text for one in ("text", "material"))
-        found[name] = human_labels.Gold(text, material, answers)
+        text, material = (anonymise(str(row.get(name) or ""), texts.names).text for name in ("text", "material"))
+        gold[name] = human_labels.Gold(text, material, answers)
     if problems:
         raise InputError(str(path), problems)
-    return found
+    return gold
 
 
-def _off_scale(scale: tuple[int, int], said: str) -> str:
+def _off_scale(scale: tuple[int, int], cell: str) -> str:
     what = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
-    return f"{what} (got {said!r:.40})"
+    return f"{what} (got {cell!r:.40})"
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
     sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
-    given = {one: labelling.labels(one) for one in sheets.graders}
-    mine = {one: {*labelling.ids_of(one), *sheets.gold} for one in sheets.graders}
-    seen = {
+    by_grader = {grader: labelling.labels(grader) for grader in sheets.graders}
+    own_ids = {grader: {*labelling.ids_of(grader), *sheets.gold} for grader in sheets.graders}
+    entries = {
         (grader, name, dimension): (score, "before")
-        for grader, labels in given.items() for name, label in labels.items()
+        for grader, labels in by_grader.items() for name, label in labels.items()
         for dimension, score in label["scores"].items()
     }  # fmt: skip
     new: dict[tuple[str, str], dict[str, JSON]] = {}
@@ -295,16 +295,16 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
                 continue
             where = f"{path} {rows.where(k)}"
             cells = {name: str(value if value is not None else "") for name, value in row.items()}
-            wrong = list(_row_problems(labelling, cells, mine, first))
+            wrong = list(_row_problems(labelling, cells, own_ids, first))
             problems += [Problem(f"{where}, {column}", what) for column, what in wrong]
             if wrong:
                 continue
             grader, name, dimension = cells["grader"], cells["id"], cells["dimension"]
             score = None if cells["grade"] == CANNOT_SAY else int(cells["grade"])
-            other, place = seen.setdefault((grader, name, dimension), (score, where))
+            other, place = entries.setdefault((grader, name, dimension), (score, where))
             if other != score:
-                said = [CANNOT_SAY if one is None else str(one) for one in (score, other)]
-                what = f"{grader} grades {name} on {dimension} {said[0]}, and {said[1]} {place}; keep one"
+                pair = [CANNOT_SAY if value is None else str(value) for value in (score, other)]
+                what = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
                 problems.append(Problem(f"{where}, grade", what))
             elif place == where:
                 label = new.setdefault((grader, name), {"id": name, "scores": {}})
@@ -314,25 +314,25 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     if problems:
         raise InputError("labels", problems)
     for (grader, name), label in new.items():
-        earlier = given[grader].get(name, {"scores": {}})["scores"]
+        earlier = by_grader[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
     return human_labels.take_over(labelling.folder)
 
 
 def _row_problems(
-    labelling: Labelling, row: Mapping[str, str], mine: Mapping[str, Collection[str]], drawn: datetime | None
+    labelling: Labelling, row: Mapping[str, str], own_ids: Mapping[str, Collection[str]], drawn: datetime | None
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with one row, by column; ``mine`` are the ids of each grader."""
     sheets, (low, high) = labelling.sheets, labelling.texts.scale
     if row["grader"] not in sheets.graders:
         yield "grader", f"{row['grader']!r:.20} is no grader of this draw ({', '.join(sheets.graders)})"
-    elif row["id"] not in mine[row["grader"]]:
+    elif row["id"] not in own_ids[row["grader"]]:
         yield "id", f"no text of {row['grader']} has the id {row['id']!r:.40}"
     if row["dimension"] not in labelling.dimensions:
         yield "dimension", str(UnknownNameError("dimension", row["dimension"][:40], labelling.dimensions))
-    said = row["grade"]
-    if said != CANNOT_SAY and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
-        yield "grade", _off_scale(labelling.texts.scale, said)
+    grade = row["grade"]
+    if grade != CANNOT_SAY and not (_GRADE.fullmatch(grade) and low <= int(grade) <= high):
+        yield "grade", _off_scale(labelling.texts.scale, grade)
     when = human_labels.moment(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
@@ -355,53 +355,53 @@ def needed(labelling: Labelling) -> list[dict[str, JSON]]:
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    seen = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
+    effects = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
             if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
-    found = labelling.texts.judged() if seen else None
-    asked = [(rules.margin * (high - low), list(combinations(() if found is None else found.agents, 2)))]
-    asked += [(effect, [pair]) for effect, pair in (max(seen),)] if seen else []
+    comparisons = labelling.texts.judged() if effects else None
+    asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
+    asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
     guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
-    made: list[dict[str, JSON]] = []
+    rows: list[dict[str, JSON]] = []
     for effect, pairs in asked:
-        cycles, spread = (needed_labels(effect, guess, **plan), guess) if found is None else most_needed(
-            found, 0, pairs, effect, measured, **plan
+        cycles, spread = (needed_labels(effect, guess, **plan), guess) if comparisons is None else most_needed(
+            comparisons, 0, pairs, effect, measured, **plan
         )  # fmt: skip
         if spread is not None:
-            known = "plan" if found is None else "judges" if spread.assumed else "people"
-            made.append({"effect": effect, "sd": spread.sd, "sd_from": known, "correlation": spread.r,
+            basis = "plan" if comparisons is None else "judges" if spread.assumed else "people"
+            rows.append({"effect": effect, "sd": spread.sd, "sd_from": basis, "correlation": spread.r,
                          "power": rules.mde_power, "assumed": spread.assumed, "cycles": cycles})  # fmt: skip
-    return made
+    return rows
 
 
 def lines(labelling: Labelling) -> Iterator[str]:
     """How far the labelling is, for the terminal."""
-    found = labelling.progress()
+    progress = labelling.progress()
     yield (
-        f"drawn {when(found['drawn'])}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
-        f"{found['twice']} to be graded by two people"
+        f"drawn {when(progress['drawn'])}: {progress['cycles']} of {progress['of']} cycles (seed {progress['seed']}), "
+        f"{progress['twice']} to be graded by two people"
     )
-    for one in needed(labelling):
-        enough = f"more than the {found['of']} cycles that there are, or more clusters"
-        known = {
+    for row in needed(labelling):
+        enough = f"more than the {progress['of']} cycles that there are, or more clusters"
+        sources = {
             "judges": "assumed: judges' spread", "plan": "assumed: spread of the plan", "people": "people's spread",
         }  # fmt: skip
         yield (
-            f"a difference of {one['effect']:.2f} points needs "
-            f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
-            f"({known[one['sd_from']]} {one['sd']:.2f}, correlation of people and judges {one['correlation']:.2g})"
+            f"a difference of {row['effect']:.2f} points needs "
+            f"{enough if row['cycles'] is None else '{} labelled cycles'.format(row['cycles'])} "
+            f"({sources[row['sd_from']]} {row['sd']:.2f}, correlation of people and judges {row['correlation']:.2g})"
         )
-    for name, one in found["graders"].items():
-        gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
-        missing = f"{one['missing']} missing" if one["missing"] else "complete"
-        yield f"{name}: {one['graded']} of {one['texts']} texts graded, {missing}{gold}"
-    if found["not_hidden"]:
-        shown = ", ".join(f"{one:.40}" for one in found["not_hidden"])
+    for name, counts in progress["graders"].items():
+        gold = f"; {counts['gold_right']} of {counts['gold']} known answers right" if "gold" in counts else ""
+        missing = f"{counts['missing']} missing" if counts["missing"] else "complete"
+        yield f"{name}: {counts['graded']} of {counts['texts']} texts graded, {missing}{gold}"
+    if progress["not_hidden"]:
+        shown = ", ".join(f"{name:.40}" for name in progress["not_hidden"])
         yield f"texts may show these names, because they are ordinary words or numbers: {shown}"
-    if found["taken_over"]:
-        yield f"{found['taken_over']} grades that a stopped server had left are stored now"
-    if found["without_second"]:
-        yield f"{found['without_second']} cycles lack a second grader: name two or more with --graders ab,cd"
+    if progress["taken_over"]:
+        yield f"{progress['taken_over']} grades that a stopped server had left are stored now"
+    if progress["without_second"]:
+        yield f"{progress['without_second']} cycles lack a second grader: name two or more with --graders ab,cd"
 
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
@@ -430,10 +430,10 @@ class Texts:
 
     def members(self) -> dict[str, list[str]]:
         """The trajectories of each cycle."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        by_cycle: defaultdict[str, list[str]] = defaultdict(list)
         for trajectory, (cycle, _) in self.frame.records.items():
-            found[cycle].append(trajectory)
-        return found
+            by_cycle[cycle].append(trajectory)
+        return by_cycle
 
 
 def _of_records(folder: RunFolder) -> Texts:
@@ -446,24 +446,23 @@ def _of_records(folder: RunFolder) -> Texts:
         for judge in study.judges:
             judges.append(Agent(judge.name, judge.family, model=judge.model.partition("/")[2]))
         keep, rules = study.records.keep_names, study.inference
-    people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
+    people = [*{decision.agent.id: decision.agent for decision in every}.values(), *judges]
     names = blinding_names(people)
-    context_of = {one.record_id: one.context_id for one in every}
+    context_of = {decision.record_id: decision.context_id for decision in every}
 
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
-        wanted: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        by_context: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for cycle, members in cycles.items():
-            for one in members:
-                wanted[context_of[one]][cycle].append(one)
-        found: defaultdict[str, Shown] = defaultdict(list)
-        for context_id, context in store.each_context():
-            if context_id in wanted:
-                of_context = [one for one in every if one.context_id == context_id]
-                material, texts = people_blocks(of_context, context, names, keep)
-                given = _sections(material)
-                for cycle, members in wanted[context_id].items():
-                    found[cycle].append((given, {member: _sections(texts[member]) for member in members}))
-        return found
+            for member in members:
+                by_context[context_of[member]][cycle].append(member)
+        by_cycle: defaultdict[str, Shown] = defaultdict(list)
+        for context_id, context in store.each_context(by_context):
+            of_context = [decision for decision in every if decision.context_id == context_id]
+            material, texts = people_blocks(of_context, context, names, keep)
+            sections = _sections(material)
+            for cycle, members in by_context[context_id].items():
+                by_cycle[cycle].append((sections, {member: _sections(texts[member]) for member in members}))
+        return by_cycle
 
     questions = tuple(
         Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
@@ -479,10 +478,10 @@ def _of_records(folder: RunFolder) -> Texts:
 
 def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
     """The headed parts of a prompt as people read them: rows below a head become tables."""
-    found: list[Section] = []
+    sections: list[Section] = []
     for label, text in blocks:
         if label not in _ROWS:
-            found.append((_title(label), text))
+            sections.append((_title(label), text))
             continue
         groups: list[tuple[str, list[tuple[str, ...]]]] = []
         for row in (tuple(cells(line)) for line in text.split("\n")):
@@ -495,8 +494,8 @@ def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
         for title, rows in groups:
             pairs = label == "situation" or len(rows) < 2 or rows[0][0] == "value"
             lines = "\n".join(": ".join(row[row[0] == "value" :]) for row in rows)
-            found.append((title, lines if pairs else tuple(rows)))
-    return tuple(found)
+            sections.append((title, lines if pairs else tuple(rows)))
+    return tuple(sections)
 
 
 def _plain(people: Iterable[Agent], names: Sequence[str]) -> tuple[str, ...]:
@@ -510,9 +509,9 @@ def _title(name: str) -> str:
 
 
 def _of_table(folder: RunFolder) -> Texts:
-    held, rows, read = read_again(folder)
-    frame = _table_frame(held, read)
-    source, low, high = held.read.source, round(frame.scale[0]), round(frame.scale[1])
+    checked, rows, read = read_again(folder)
+    frame = _table_frame(checked, read)
+    source, low, high = checked.read.source, round(frame.scale[0]), round(frame.scale[1])
     if "text" not in read.roles:
         what = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
         remedy = f"name it with: assaymark check {source} --map text=COLUMN --out {folder.path}"
@@ -524,19 +523,19 @@ def _of_table(folder: RunFolder) -> Texts:
     table = read.table.to_pydict()
     # What the answers are to: a column of that name; one that names the items only if it holds sentences.
     taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
-    known = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
-    columns = (_cells(rows, column, read.row) for column in known if column not in taken)
-    given = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
-    found: dict[str, tuple[str, str]] = {}
+    there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
+    columns = (_cells(rows, column, read.row) for column in there if column not in taken)
+    contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
+    texts: dict[str, tuple[str, str]] = {}
     problems = []
     for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
         name = table["trajectory"][k]
-        earlier = found.get(name, ("", ""))[0]
+        earlier = texts.get(name, ("", ""))[0]
         if text and earlier and text != earlier:
             place = rows.where(int(read.row[k]))
             problems.append(Problem(place, f"another text for {name!r:.80} than in a row before"))
         if not earlier:
-            found[name] = (text, given[k])
+            texts[name] = (text, contexts[k])
     if problems:
         raise InputError(source, problems)
     makers = sorted({*zip(table["agent"], table.get("agent_family", table["agent"]), strict=True)})
@@ -548,7 +547,7 @@ def _of_table(folder: RunFolder) -> Texts:
         for cycle, members in cycles.items():
             groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
             for name in members:
-                text, material = found[name]
+                text, material = texts[name]
                 groups[material][name] = (("", anonymise(text, names).text or "(no text)"),)
             shown[cycle] = [
                 ((("", anonymise(material, names).text),) if material else (), texts)
@@ -562,9 +561,9 @@ def _of_table(folder: RunFolder) -> Texts:
 
     def judged() -> Comparisons:
         columns = Columns.of(read.table, source, read.dimensions, read.scale)
-        return Comparisons.of_table(score_table_of(columns, held.study.rubric.weights), held.study)
+        return Comparisons.of_table(score_table_of(columns, checked.study.rubric.weights), checked.study)
 
-    return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, held.study.inference, judged)
+    return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, checked.study.inference, judged)
 
 
 def _cells(rows: Rows, column: str, row: Any) -> list[str]:
@@ -573,9 +572,9 @@ def _cells(rows: Rows, column: str, row: Any) -> list[str]:
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
 
 
-def _table_frame(held: Checked, read: ScoresRead) -> Frame:
+def _table_frame(checked: Checked, read: ScoresRead) -> Frame:
     """What people can grade of a table that was checked."""
-    names, plan = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,), held.study
+    names, plan = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,), checked.study
     graded = bool(read.people)
     return Frame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
 
@@ -583,8 +582,8 @@ def _table_frame(held: Checked, read: ScoresRead) -> Frame:
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     if folder.check.is_file():
-        held, _, read = read_again(folder)
-        return _table_frame(held, read)
+        checked, _, read = read_again(folder)
+        return _table_frame(checked, read)
     folder.require()
     if SEASON.holds(folder):
         from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people
@@ -611,24 +610,24 @@ def draw_cycles(
         what = "people's grades are in the table already; a sample is drawn before the first grade"
         raise InputError(str(folder.path), [Problem("human", what)])
     sizes = Counter(cycle for cycle, _ in frame.records.values())
-    made = human_labels.draw_sample(
+    draw = human_labels.draw_sample(
         frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
         seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
         agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
     )  # fmt: skip
-    return human_labels.store_draw(folder, made)
+    return human_labels.store_draw(folder, draw)
 
 
-def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
+def draw_lines(folder: RunFolder, draw: Draw) -> list[str]:
     """What `assaymark draw` prints."""
-    clusters = len({made.strata[name] for name in made.units})
-    drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
+    clusters = len({draw.strata[name] for name in draw.units})
+    drew = f"drew {len(draw.units)} of {len(draw.frame)} cycles in {clusters} clusters (seed {draw.seed}, {draw.at})"
     elsewhere, label = f"assaymark import human FILE --out {folder.path}", f"assaymark label {folder.path}; "
     then = f"{label}grades from elsewhere: {elsewhere}"
     if SEASON.holds(folder):
         then = f"{elsewhere}, with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100"
     return [
-        f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
-        f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
-        f"cycles: {', '.join(made.units)}", f"then: {then}",
+        f"{drew}; each had the probability {draw.pi[draw.frame[0]]:.3g}",
+        f"{len(draw.twice)} of them are graded by two people: {', '.join(draw.twice)}",
+        f"cycles: {', '.join(draw.units)}", f"then: {then}",
     ]  # fmt: skip

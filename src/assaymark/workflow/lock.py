@@ -56,26 +56,26 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
     # The same contexts without the rest are what a kill between two tables leaves.
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
-    made: list[cutting.Cycle] = []
+    cycles: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
-    wanted = len(study.substrate.regimes) * study.substrate.cycles
-    for one in cut(study.substrate):
-        made.append(one)
-        keys.append(cutting.key_of(one, content_id(one.context), study.substrate.source))
-        note("cutting cycles", len(keys), wanted)
+    total = len(study.substrate.regimes) * study.substrate.cycles
+    for cycle in cut(study.substrate):
+        cycles.append(cycle)
+        keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
+        note("cutting cycles", len(keys), total)
     with runs.new_folder(folder.path):
-        store.write(CONTEXTS, [cycle.context for cycle in made], basis)
+        store.write(CONTEXTS, [cycle.context for cycle in cycles], basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
-    return made
+    return cycles
 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
-    wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    found = cutting.cycles_of(source_of(substrate), substrate.regimes, wanted, substrate.bars, substrate.seed,
+    total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
+    made = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
-    return list(found)
+    return list(made)
 
 
 def source_of(substrate: Substrate) -> cutting.MinuteSource:
@@ -94,13 +94,13 @@ def unsanitised(cycle: cutting.Cycle) -> rec.Context:
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
     times = tuple(when + shift for when in shown.series[0].times)
     series = []
-    for one in cycle.raw:
-        columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
-        series.append(rec.Series(one.instrument, 60, times, **columns))
+    for bars in cycle.raw:
+        columns = {name: tuple(np.asarray(getattr(bars, name)).tolist()) for name in _COLUMNS}
+        series.append(rec.Series(bars.instrument, 60, times, **columns))
     return rec.Context(
         completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
         series=tuple(series), constraints=shown.constraints,
-        instruments=tuple(rec.Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
+        instruments=tuple(rec.Instrument(id=bars.instrument, name=bars.instrument) for bars in cycle.raw),
     )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def probe_dates(
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, wanted = sample_of(substrate, made), substrate.date_probe
+    cycles, probe = sample_of(substrate, made), substrate.date_probe
     ranges, columns = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -119,29 +119,29 @@ def probe_dates(
         # Under their true names: the probe is given more than an agent could know.
         shown = [
             cutting.Bars(
-                cycle.names[one.instrument], np.arange(len(one.times)),
-                *(np.array(getattr(one, name)) for name in _COLUMNS),
+                cycle.names[series.instrument], np.arange(len(series.times)),
+                *(np.array(getattr(series, name)) for name in _COLUMNS),
             )
-            for one in cycle.context.series
+            for series in cycle.context.series
         ]  # fmt: skip
         true = np.datetime64(moment.date(), "D")
         hits.append(bool(cutting.day_of(shown, columns, ranges) == true))
         control.append(bool(cutting.day_of(cycle.raw, columns, ranges) == true))
-    rules = {"alpha": wanted.alpha, "control": wanted.control}
-    found = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
-    if wanted.model is not None and models is not None:
+    rules = {"alpha": probe.alpha, "control": probe.control}
+    probes = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
+    if probe.model is not None and models is not None:
         calls = probe_calls(study, cycles)
-        replies = ask(folder, calls, models, wanted.model, "asking for dates", study.engine)
-        said = [read_date(replies[call.key]) for call in calls]
-        right = [one == (true.year, true.month) for one, true in zip(said, [*moments, *moments], strict=True)]
+        replies = ask(folder, calls, models, probe.model, "asking for dates", study.engine)
+        dates = [read_date(replies[call.key]) for call in calls]
+        right = [date == (true.year, true.month) for date, true in zip(dates, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
-        found.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
-    if failed := [str(one) for one in found if not one.passed]:
+        probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
+    if failed := [str(result) for result in probes if not result.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
             "or use a probe that can date anything"
         )
-    return tuple(found)
+    return tuple(probes)
 
 
 def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> list[CallSpec]:
@@ -150,15 +150,15 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
         return []
     # A model before sanitised cycles, then before the same with everything left in.
     cycles = cycles or sample_of(study.substrate)
-    return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
+    return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
 def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
     """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
-    wanted = substrate.date_probe.sample
-    each = -(-wanted // len(substrate.regimes))
-    found = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
-    return found[: max(wanted, len(substrate.regimes))]
+    size = substrate.date_probe.sample
+    each = -(-size // len(substrate.regimes))
+    sample = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
+    return sample[: max(size, len(substrate.regimes))]
 
 
 FORMAT: Final = "assaymark lock 2"
@@ -201,8 +201,8 @@ class Locked(Result):
     @property
     def amended(self) -> tuple[str, ...]:
         """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
-        made = (amendment.fields for amendment in self.amendments if "version" not in amendment.fields)
-        return tuple(sorted({name for fields in made for name in fields}))
+        changes = (amendment.fields for amendment in self.amendments if "version" not in amendment.fields)
+        return tuple(sorted({name for fields in changes for name in fields}))
 
 
 def lock(
@@ -214,7 +214,7 @@ def lock(
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
-        made = prepare(folder, study)
+        cycles = prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -228,7 +228,7 @@ def lock(
                 )
             return locked
         sent = None if first is None else first(study)
-    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, made)]
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, cycles)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     locked = open_locked(folder)
     if sent is not None:
@@ -243,20 +243,20 @@ def check_plan(
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
-    graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
+    graders = {judgment.judge for judgment in store.read(HUMAN)} if store.digest(HUMAN) else set()
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
-    families = {one.agent.id: one.agent.family for one in selection.honest}
+    families = {decision.agent.id: decision.agent.family for decision in selection.honest}
     answered: dict[str, set[str]] = {name: set() for name in sorted(families)}
     cluster_of: dict[str, str] = {}
-    for one in selection.honest:
-        answered[one.agent.id].add(one.cycle)
-        cluster_of[one.cycle] = one.cluster
+    for decision in selection.honest:
+        answered[decision.agent.id].add(decision.cycle)
+        cluster_of[decision.cycle] = decision.cluster
     common = [answered[a] & answered[b] for a, b in itertools.combinations(answered, 2)]
     report = preflight(
         study, len(families), len(rubric.dimensions),
         np.array([len({cluster_of[cycle] for cycle in cycles}) for cycles in common], dtype=int),
         np.array([len(cycles) for cycles in common], dtype=int),
-        agent_families=families, clusters=sorted({one.cluster for one in selection.honest}),
+        agent_families=families, clusters=sorted({decision.cluster for decision in selection.honest}),
     )  # fmt: skip
     if refuse_hopeless and report.hopeless and not study.inference.allow_hopeless:
         raise PlanError(
@@ -312,10 +312,10 @@ def texts_of(study: Study) -> dict[str, str]:
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
     """What the plan is locked on: the records, and the grades of people if it has any."""
-    wanted: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
+    tables: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
     if any(judge.human for judge in study.judges):
-        wanted.append(HUMAN)
-    return {table.name: store.content(table) or "absent" for table in wanted}
+        tables.append(HUMAN)
+    return {table.name: store.content(table) or "absent" for table in tables}
 
 
 def lock_lines(locked: Locked) -> list[str]:
@@ -330,11 +330,11 @@ def lock_lines(locked: Locked) -> list[str]:
         ("reach_borrowed", "at best, where the agents' variances are alike"),
         ("reach_half", "with half the clusters"),
     ):
-        found = report[name]
-        if found is not None and (name != "reach_borrowed" or found != report["reach"]):
-            alike = found["leader"] == found["pair"]
-            told = "" if alike else f" for a leader, {found['pair']:.2f} for a single pair"
-            lines.append(f"{words}: {found['leader']:.2f} points{told}")
+        reach = report[name]
+        if reach is not None and (name != "reach_borrowed" or reach != report["reach"]):
+            alike = reach["leader"] == reach["pair"]
+            of_whom = "" if alike else f" for a leader, {reach['pair']:.2f} for a single pair"
+            lines.append(f"{words}: {reach['leader']:.2f} points{of_whom}")
     if report["conflicted"]:
         lines.append(
             f"{report['conflicted']} pairs have a judge from the maker of one of the two: their order has to hold "
@@ -372,7 +372,7 @@ def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
     reasons = [judging.left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
-    chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
+    chosen = tuple(decision for decision, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
 
 
@@ -381,8 +381,8 @@ def checked_rubric(
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
 ) -> Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
-    known = sorted({decision.agent.id for decision in decisions})
-    problems = [*_unknown("records.agents", "agent", study.records.agents or (), known)]
+    agents = sorted({decision.agent.id for decision in decisions})
+    problems = [*_unknown("records.agents", "agent", study.records.agents or (), agents)]
     for at, agent in enumerate(study.agents):
         problems += agent_problems(f"agents.{at}", agent, models)
     dated = None if study.substrate is None else study.substrate.date_probe.model
@@ -425,9 +425,9 @@ def checked_rubric(
     return rubric
 
 
-def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+def _unknown(place: str, kind: str, names: Iterable[str], options: Collection[str]) -> Iterator[Problem]:
     """A problem for each of some names that is not known."""
-    return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
+    return (Problem(place, str(UnknownNameError(kind, name, tuple(options)))) for name in names if name not in options)
 
 
 def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
@@ -444,15 +444,15 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
             yield Problem(place, unknown)
     if study.oracle and ORACLE_DIMENSION not in rubric.names:
         yield Problem("oracle", f"scores {ORACLE_DIMENSION} alone, which rubric {rubric.version} does not ask for")
-    anchor, known = study.anchor_probe, [dimension.name for dimension in rubric.dimensions]
+    anchor, dimensions = study.anchor_probe, [dimension.name for dimension in rubric.dimensions]
     if anchor is not None and anchor.rubric in rubric_names() and load_rubric(anchor.rubric).scale != rubric.scale:
         yield Problem("anchor_probe.rubric", f"must have the scale of the study's, {scale_words(rubric.scale)}")
     weights = study.rubric.weights
-    yield from _unknown("rubric.weights", "dimension", weights or (), known)
-    yield from _unknown("claims.dimensions", "dimension", study.claims.dimensions or (), (AGGREGATE, *known))
-    yield from _unknown("cells.contaminates", "dimension", study.cells.contaminates or (), (AGGREGATE, *known))
+    yield from _unknown("rubric.weights", "dimension", weights or (), dimensions)
+    yield from _unknown("claims.dimensions", "dimension", study.claims.dimensions or (), (AGGREGATE, *dimensions))
+    yield from _unknown("cells.contaminates", "dimension", study.cells.contaminates or (), (AGGREGATE, *dimensions))
     if weights is not None:
-        if missing := ", ".join(name for name in known if name not in weights):
+        if missing := ", ".join(name for name in dimensions if name not in weights):
             yield Problem("rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {missing})")
         if not sum(weights.values()) > 0:
             yield Problem("rubric.weights", "at least one weight must be above 0")
@@ -479,15 +479,15 @@ def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
     file = _value_at(text, source, place)
     if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
         return text
-    held = read_text(path.parent / file, "rubric")
-    judging.parse_rubric(held, source=str(path.parent / file))
-    plain = "'''" not in held and held.endswith("\n") and "\r" not in held
-    literal = f"'''\n{held}'''" if plain else json.dumps(held, ensure_ascii=False)
+    rubric = read_text(path.parent / file, "rubric")
+    judging.parse_rubric(rubric, source=str(path.parent / file))
+    plain = "'''" not in rubric and rubric.endswith("\n") and "\r" not in rubric
+    literal = f"'''\n{rubric}'''" if plain else json.dumps(rubric, ensure_ascii=False)
     written = rf"\b{place[-1]}\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"
-    found, count = re.subn(written, lambda _: f"{name} = {literal}", text)
-    if count != 1 or _value_at(found, source, (*place[:-1], name)) != held:
+    plan, count = re.subn(written, lambda _: f"{name} = {literal}", text)
+    if count != 1 or _value_at(plan, source, (*place[:-1], name)) != rubric:
         raise InputError(source, [Problem(".".join(place), f'write it once, as {place[-1]} = "{file}"')])
-    return found
+    return plan
 
 
 def _value_at(text: str, source: str, place: Sequence[str]) -> object:
@@ -503,17 +503,17 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
     for kind, count in study.controls.wanted.items():
         for number, key in enumerate(itertools.islice(itertools.cycle(cycles), count), start=1):
             planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind)))
-    found = []
+    decisions = []
     for key, agent, family, derivation in planned:
         place = Place(study.name, key.regime, key.number, key.context_id)
-        one = rec.Decision(
+        decision = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
             agent=rec.Agent(agent if derivation.kind == "honest" else "control", family),
             provenance=rec.Provenance(source="the plan"), derivation=derivation,
         )  # fmt: skip
-        found.append(one)
-    return found
+        decisions.append(decision)
+    return decisions
 
 
 def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
@@ -525,12 +525,12 @@ def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
 
 def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with an agent; ``place`` is where the file names it."""
-    known, what = reference_agents(), "cannot decide; built-in models that can"
-    found = list(_problems(place, agent, models, agent_argument_problems, known, what))
-    yield from found
-    if is_outside(agent.model) and not any(one.where == f"{place}.model" for one in found):
-        said = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
-        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in said)
+    built_in, what = reference_agents(), "cannot decide; built-in models that can"
+    problems = list(_problems(place, agent, models, agent_argument_problems, built_in, what))
+    yield from problems
+    if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in problems):
+        settings = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
+        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in settings)
 
 
 def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
@@ -551,21 +551,21 @@ def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | N
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with a judge of seasons; nothing with a person."""
     what = "cannot read whole records; reference models that can"
-    given = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
-    return iter(()) if judge.human else _problems(*given)
+    arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    return iter(()) if judge.human else _problems(*arguments)
 
 
 def _problems(
     place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
-    argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], known: Iterable[str] | None = None,
+    argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
     what: str = "",
 ) -> Iterator[Problem]:  # fmt: skip
-    """That nobody has a model, that it is built in and none of those ``known`` here, or what its arguments lack."""
+    """That nobody has a model, that it is built in but none of ``built_in``, or what its arguments lack."""
     model = asked.model
     if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)
-    elif known is not None and model.startswith("reference/") and model not in (names := sorted(known)):
+    elif built_in is not None and model.startswith("reference/") and model not in (names := sorted(built_in)):
         yield Problem(f"{place}.model", f"{model} {what}: {', '.join(names)}")
     else:
-        found = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
-        yield from (Problem(f"{place}.args", one) for one in found)
+        problems = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
+        yield from (Problem(f"{place}.args", problem) for problem in problems)

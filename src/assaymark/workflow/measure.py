@@ -28,7 +28,7 @@ from assaymark.workflow.human_labels import labels_of, people_basis, records_of,
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import parts, say
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import Scores, probe_basis
+from assaymark.workflow.study_calls import Analysed, Scores, probe_basis
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
@@ -73,15 +73,15 @@ def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
 
 
 def oracle_known(
-    locked: Locked, scores: Mapping[str, float], known: Mapping[str, Mapping[str, float]]
+    locked: Locked, scores: Mapping[str, float], fixed: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
     """Known scores by record with the oracle's among them, for `known_measurements`."""
     alike = scores if asked_alike(locked.rubric) else {}
-    found = {name: {ORACLE_DIMENSION: float(score)} for name, score in alike.items()}
-    return {name: {**found.get(name, {}), **known.get(name, {})} for name in {**found, **known}}
+    by_id = {name: {ORACLE_DIMENSION: float(score)} for name, score in alike.items()}
+    return {name: {**by_id.get(name, {}), **fixed.get(name, {})} for name in {**by_id, **fixed}}
 
 
-def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
+def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; how many measurements."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
@@ -97,78 +97,81 @@ def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
-        scores = Scores.of(store, locked)
-        found = [*_measured(store, locked, scores, oracle), *limit_measurements(sheets, study)]
-        store.write(MEASUREMENTS, found, basis)
-        lacking = [one for one in found if one.name == "missing.share" and "judge" in one.labels and one.value]
+        measurements = [*_measured(store, locked, oracle, analysed), *limit_measurements(sheets, study)]
+        store.write(MEASUREMENTS, measurements, basis)
+        lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
             say(line)
     return store.rows(MEASUREMENTS)
 
 
-def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str, int] | None) -> list[Measurement]:
+def _measured(
+    store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None
+) -> list[Measurement]:
     """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
+    scores, panel = analysed or (Scores.of(store, locked), None)
     study, honest, records = locked.study, scores.honest, scores.selection.honest
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
     # The plan's covariates beside length, by name and trajectory.
     names = [name for name in study.claims.covariates if name != "log2"]
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
-    style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
+    style: dict[str, dict[str, float]] = {name: {key: counts[name] for key, counts in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
-    panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
-                    progress=parts())  # fmt: skip
-    found = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
-    found += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
-    found += metrology.cell_measurements(honest, scores.cells, study)
+    if panel is None or style or people is not None:
+        panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
+                        progress=parts())  # fmt: skip
+    measurements = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
+    measurements += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
+    measurements += metrology.cell_measurements(honest, scores.cells, study)
     for cell in scores.cells:
         if cell.kind == "length_matched":
-            found += metrology.length_matched_contrasts(cell, honest, study)
+            measurements += metrology.length_matched_contrasts(cell, honest, study)
     oracle = (scored_by_oracle(store, locked) if scored is None else scored) if study.oracle else {}
     if study.oracle:
-        found += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
+        measurements += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # What a faultless judge would give, where the construction of a control record fixes it.
     # Controls of this package know it on 1..5 alone.
     ours = study.scale != SCALE and MADE_HERE
-    given = (
+    entries = (
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: known for name, known, source in given if source != ours}
-    known = {name: given for name, given in fixed.items() if given}
-    found += metrology.known_measurements(tables, oracle_known(locked, oracle, known), study)
+    fixed = {name: known for name, known, source in entries if source != ours}
+    fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
+    measurements += metrology.known_measurements(tables, oracle_known(locked, oracle, fixed_scores), study)
     if study.contamination is not None:
         traded = {record.record_id: frozenset(action.instrument for action in record.actions) for record in records}
-        found += metrology.contamination_measurements(honest, study, traded)
-    found += measured_conduct(store, locked)
+        measurements += metrology.contamination_measurements(honest, study, traded)
+    measurements += measured_conduct(store, locked)
     flagged = (
         (record.agent.id, record.cluster, INSTRUCTION_LIKE in record.flags)
         for record in records
         if record.replicate == 1
     )
-    found += metrology.flagged_measurements(flagged, level)
+    measurements += metrology.flagged_measurements(flagged, level)
     # The same judge under two rubrics, on the trajectories where both of its grades can be used.
     anchor = study.anchor_probe
     if anchor is not None and store.digest(ANCHOR) is not None:
         after = _scores(store.read(ANCHOR))
         before = _scores(one for found in scores.judgments.values() for one in found if one.judge == anchor.judge)
-        by_id = {one.record_id: one for one in records}
+        by_id = {decision.record_id: decision for decision in records}
         both = [(name, by_id[name]) for name in sorted(before.keys() & after.keys())]
-        found += metrology.anchor_measurements(
+        measurements += metrology.anchor_measurements(
             {name: before[name] for name, _ in both}, {name: after[name] for name, _ in both},
-            {name: one.agent.id for name, one in both}, {name: one.cluster for name, one in both},
+            {name: decision.agent.id for name, decision in both}, {name: decision.cluster for name, decision in both},
             load_rubric(anchor.rubric).changed(locked.rubric), anchor.judge, anchor.rubric, study,
         )  # fmt: skip
     # What the outside judge said, or why it was not asked.
     plan = metrology.contested(panel, study)
-    heard = store.done(PROBE, probe_basis(locked, store, plan))
+    answered = store.done(PROBE, probe_basis(locked, store, plan))
     share = dict(zip(honest.dimensions, honest.weights.tolist(), strict=True))
-    said = {
-        name: {AGGREGATE: sum(share[dimension] * value for dimension, value in one.items()), **one}
-        for name, one in _scores(store.read(PROBE) if heard else ()).items()
+    answers = {
+        name: {AGGREGATE: sum(share[dimension] * value for dimension, value in answer.items()), **answer}
+        for name, answer in _scores(store.read(PROBE) if answered else ()).items()
     }
-    asked = [record for record in records if record.record_id in said]
-    found += metrology.probe_measurements(
-        plan, said, agents={one.record_id: one.agent.id for one in asked},
+    asked = [record for record in records if record.record_id in answers]
+    measurements += metrology.probe_measurements(
+        plan, answers, agents={decision.record_id: decision.agent.id for decision in asked},
         cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
         study=study,
     )  # fmt: skip
@@ -177,12 +180,12 @@ def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str,
     # no instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
     used = {record.context_id for record in records}
     material = {
-        name: Material.of(replace(one, prompt="", facts=tuple(fact for fact in one.facts if fact.instrument)))
-        for name, one in store.each_context(used)
+        name: Material.of(replace(context, prompt="", facts=tuple(fact for fact in context.facts if fact.instrument)))
+        for name, context in store.each_context(used)
     }
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
-    return [*found, *summary, forecast_mismatches(records)]
+    return [*measurements, *summary, forecast_mismatches(records)]
 
 
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:

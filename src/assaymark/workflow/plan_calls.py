@@ -67,12 +67,12 @@ def claim_design(
     ``effect``; with a price of grades also one that people confirm."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
-    found = Comparisons.of_table(table, study)
-    scale = found.names.index(claim.dimension)
-    known, state = None, "no two agents share two clusters that all judges scored"
+    comparisons = Comparisons.of_table(table, study)
+    scale = comparisons.names.index(claim.dimension)
+    estimated, state = None, "no two agents share two clusters that all judges scored"
     with suppress(NotMeasurableError):
-        liking = np.array([reliability.judge_agent_variance(means) for means in found.judge_means])
-        known = reliability.contrast_components(found.cells, found.cluster, liking)
+        liking = np.array([reliability.judge_agent_variance(means) for means in comparisons.judge_means])
+        estimated = reliability.contrast_components(comparisons.cells, comparisons.cluster, liking)
     # The smallest difference that the claim rests on, in its direction; None where one is missing or not above 0.
     high, *low = claim.subjects
     gaps = [
@@ -84,33 +84,33 @@ def claim_design(
     ]
     positive = [gap for gap in gaps if gap is not None]
     gap = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
-    if known is None or math.isnan(known[0]["residual"][scale]) or gap is None:
-        if known is not None:
+    if estimated is None or math.isnan(estimated[0]["residual"][scale]) or gap is None:
+        if estimated is not None:
             state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
         return ClaimDesign(state)
     # The level at which one contrast of a leader, or a single pair at the first step, is tested.
-    share, dimensions = 1.0, len(found.names) - 1
+    share, dimensions = 1.0, len(comparisons.names) - 1
     if dimensions > 1 and designs.dimensions_claimed(study):
         share = study.inference.aggregate_share
         share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
-    levels = designs.detectable_levels(len(found.agents), share * study.inference.alpha)
+    levels = designs.detectable_levels(len(comparisons.agents), share * study.inference.alpha)
     level = levels[0] if len(claim.subjects) == 1 else levels[1]
-    v = {part: float(known[0][part][scale]) for part in reliability.PARTS if part != "trial"}
+    v = {part: float(estimated[0][part][scale]) for part in reliability.PARTS if part != "trial"}
     asked = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
-    trial = float(np.mean([0.0 if one is None else one for one in noise]))
+    trial = float(np.mean([0.0 if variance is None else variance for variance in noise]))
     v |= {"disagreement": max(0.0, v["disagreement"] - trial / asked), "trial": trial}
-    now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
+    now = {"G": round(estimated[2]), "C": max(1, round(estimated[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])
     best = designs.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
                               human_alpha=study.inference.alpha)  # fmt: skip
-    pairs = [(high, other) for other in low or found.agents if other != high]
-    labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
+    pairs = [(high, other) for other in low or comparisons.agents if other != high]
+    labels, spread = most_needed(comparisons, scale, pairs, gap, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
-        "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
+        "ok", gap, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
         power_now=designs.design_power(v, gap, level, now, random),
         variance=reliability.dstudy_variance(v, **now, random=random),
         per_call=designs.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
@@ -126,11 +126,11 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
     yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
     yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
-    known = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
+    basis = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
-        yield f"  No number of labels confirms it ({known})."
+        yield f"  No number of labels confirms it ({basis})."
     else:
-        yield f"  People confirm it on {design.labels} labelled cycles ({known})."
+        yield f"  People confirm it on {design.labels} labelled cycles ({basis})."
     if (best := design.cheapest) is None:
         judges, trials, cycles = designs.MOST_JUDGES, designs.MOST_TRIALS, designs.MOST_CYCLES
         most = f"{judges} judges, {trials} trials, {cycles} cycles, {designs.MOST_CLUSTERS} clusters"
@@ -252,19 +252,19 @@ class CallPlan(Result):
             "options": self.options, "rising": self.rising, "design": self.design,
             "assumptions": self.assumptions,
             "recommended": None if best is None else best.name,
-            "prospects": [{"claim": claim, "option": option, "found": found}
-                          for (claim, option), found in self.prospects.items()],
+            "prospects": [{"claim": claim, "option": option, "found": prospect}
+                          for (claim, option), prospect in self.prospects.items()],
         }  # fmt: skip
 
     def recommended(self) -> CallOption | None:
         """The cheapest option that does about as well as the best one for the focus."""
         name = self.focus.claim.id if self.focus else ""
-        known = {option: self.prospects.get((name, option.name)) for option in self.options}
-        shares = {option: found for option, found in known.items() if found is not None and found.reached}
+        prospects = {option: self.prospects.get((name, option.name)) for option in self.options}
+        shares = {option: found for option, found in prospects.items() if found is not None and found.reached}
         if not shares:
             return None
-        best = max(found.probability for found in shares.values())
-        good = [option for option, found in shares.items() if found.high >= best]
+        best = max(prospect.probability for prospect in shares.values())
+        good = [option for option, prospect in shares.items() if prospect.high >= best]
         return min(good, key=lambda option: (option.calls, -shares[option].probability))
 
 
@@ -287,11 +287,11 @@ def plan_calls_report(
         if name not in ("record", "call", "human") or not (math.isfinite(price) and price >= 0):
             problems.append(Problem("--price", f"must be record, call or human, from 0 (got {name}={price:g})"))
     if claim is not None and claim not in below:
-        known = f"must be the id of an order claim of this study below headline (got {claim!r})"
-        problems.append(Problem("claim", known))
+        problem = f"must be the id of an order claim of this study below headline (got {claim!r})"
+        problems.append(Problem("claim", problem))
     if problems:
         raise InputError("plan-calls", problems)
-    adversarial = {name: one.adversarial_status for name, one in below.items()}
+    adversarial = {name: verdict.adversarial_status for name, verdict in below.items()}
     targets = tuple(
         Target(one.claim, one.publication_level, NEXT[one.publication_level], _NO_HELP[one.adversarial_status])
         # A claim below qualified may still get there while the rubric is construct-sensitive.
@@ -351,36 +351,36 @@ def lines(plan: CallPlan) -> list[str]:
     if target is None:
         return ["Every order claim of this study is a headline or beyond the reach of more calls."]
     claim = target.claim
-    said = claim.statement if target.level != "no-claim" else suppressed_phrase(claim)
+    sentence = claim.statement if target.level != "no-claim" else suppressed_phrase(claim)
     if target.level == "no-claim" and len(claim.subjects) == 1:
         # A focus on the leader would give away who that is.
-        said = said.replace(f" for {claim.subjects[0]} ", " ")
-    found = [f"{target.level} now, {target.aim} aimed at: {said}"]
+        sentence = sentence.replace(f" for {claim.subjects[0]} ", " ")
+    text = [f"{target.level} now, {target.aim} aimed at: {sentence}"]
     if target.state != "ok":
-        return [*found, target.state]
+        return [*text, target.state]
     for option in plan.options:
         chance = option.state
         if chance == "ok":
-            made = plan.prospects[claim.id, option.name]
+            prospect = plan.prospects[claim.id, option.name]
             chance = (
-                f"reaches {target.aim} in {made.probability:.0%} of {made.studies} simulated studies "
-                f"({made.low:.0%} to {made.high:.0%})"
+                f"reaches {target.aim} in {prospect.probability:.0%} of {prospect.studies} simulated studies "
+                f"({prospect.low:.0%} to {prospect.high:.0%})"
             )
-            if made.studies == 1:
-                chance = f"{'reaches' if made.reached else 'does not reach'} {target.aim} if the panel passes"
+            if prospect.studies == 1:
+                chance = f"{'reaches' if prospect.reached else 'does not reach'} {target.aim} if the panel passes"
             chance = f"{option.calls} calls; {chance}; lifts {plan.rising[option.name]:.1f} claims on average"
-        found.append(f"  {option.name}: {option.words}; {chance}")
+        text.append(f"  {option.name}: {option.words}; {chance}")
     if not plan.options:
         pass  # no budget was given
     elif (chosen := plan.recommended()) is None:
-        found.append("No option reached it in any simulated study.")
+        text.append("No option reached it in any simulated study.")
     else:
         unlikely = plan.prospects[claim.id, chosen.name].probability < 0.5
         doubt = " More likely than not, even that does not reach it." if unlikely else ""
-        found.append(f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}")
+        text.append(f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}")
     if plan.design is not None:
-        found += design_lines(plan.design, plan.budget, withheld=target.level == "no-claim")
-    return [*found, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
+        text += design_lines(plan.design, plan.budget, withheld=target.level == "no-claim")
+    return [*text, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
 
 
 Way = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
@@ -427,12 +427,12 @@ def _ways(
     ))  # fmt: skip
     # More trials of the noisiest judge.
     noise = {judge: components.judge("trial", judge).variance for judge in table.judges}
-    known = {judge: variance for judge, variance in noise.items() if variance is not None}
+    measured = {judge: variance for judge, variance in noise.items() if variance is not None}
     judge, extra, words = (
-        max(known, key=lambda one: (known[one], one), default=""), 0, "more trials of the noisiest judge",
+        max(measured, key=lambda judge: (measured[judge], judge), default=""), 0, "more trials of the noisiest judge",
     )  # fmt: skip
     state = "not measured: no judge was asked twice, so nothing says what another trial would change"
-    if known:
+    if measured:
         extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
         words, state = f"more trials of {judge}", f"not affordable: it needs {n} calls"
     if extra > 0:
@@ -441,11 +441,11 @@ def _ways(
     ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
     if not cells:
         return ways
-    found: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
+    combined: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
     for option, extend, plan in ways:
         name, both = f"control cells and {option.name}", f"{texts}, and {option.words}"
-        found.append((CallOption(name, both, spent + option.calls, option.state, cells=True), extend, plan))
-    return found
+        combined.append((CallOption(name, both, spent + option.calls, option.state, cells=True), extend, plan))
+    return combined
 
 
 def _simulated(

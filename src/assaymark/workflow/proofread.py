@@ -122,18 +122,18 @@ class Document:
                 first = len(inner) - len(inner.lstrip(f" \t\r\n\ufeff{_GONE}"))
                 last = len(inner.rstrip(f" \t\r\n{_GONE}"))
                 if last > first:
-                    said = inner[first:last].replace(_GONE, "")
-                    yield Sentence(said, begin + at + first, begin + at + last, block)
+                    words = inner[first:last].replace(_GONE, "")
+                    yield Sentence(words, begin + at + first, begin + at + last, block)
                 at = end
 
     def fixed(self) -> str:
         """The text with conditions added and sentences replaced, as far as a supported one is near."""
         text = self.text
-        for one in reversed(self.found):
-            finding, place = one.finding, self.replaceable(one.start, one.end)
+        for placed in reversed(self.found):
+            finding, place = placed.finding, self.replaceable(placed.start, placed.end)
             if finding.mark == "/" and finding.add:
-                end = one.end if place is None else place[1]
-                stop = "" if text[one.start : one.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
+                end = placed.end if place is None else place[1]
+                stop = "" if text[placed.start : placed.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
                 text = text[:end] + stop + " " + self.escaped(" ".join(finding.add)) + text[end:]
             elif finding.mark in "-!" and finding.write and place is not None and finding.about == "comparison":
                 text = text[: place[0]] + self.escaped(" ".join((finding.write, *finding.also))) + text[place[1] :]
@@ -164,17 +164,17 @@ class Document:
         marked, tagged = self.form == "markdown", self.form in ("markdown", "html")
         if self.form == "latex":  # commands are gone, and what ends a block or an empty line breaks it
             at = 0
-            while found := _VERBATIM.search(text, at):
-                end = text.find(f"\\end{{{found[1]}}}", found.end())
+            while match := _VERBATIM.search(text, at):
+                end = text.find(f"\\end{{{match[1]}}}", match.end())
                 at = len(text) if end < 0 else end
-                _fill(chars, found.start(), at)
-                chars[found.start()] = _BREAK
-            for found in _LATEX.finditer("".join(chars)):
-                _fill(chars, *found.span(), _GONE)
-                if _LATEX_BREAKS.match(found[0]):
-                    chars[found.start()] = _BREAK
-            for found in _TITLE.finditer(text):
-                chars[found.end() - 1] = _BREAK
+                _fill(chars, match.start(), at)
+                chars[match.start()] = _BREAK
+            for match in _LATEX.finditer("".join(chars)):
+                _fill(chars, *match.span(), _GONE)
+                if _LATEX_BREAKS.match(match[0]):
+                    chars[match.start()] = _BREAK
+            for match in _TITLE.finditer(text):
+                chars[match.end() - 1] = _BREAK
             empty = re.compile(r"\n[ \t]*(?=\r?\n)")
             chars = list(empty.sub(lambda one: _BREAK + _GONE * (len(one[0]) - 1), "".join(chars)).replace("~", " "))
         head = re.match(r"(---|\+\+\+)[ \t]*\r?\n", text) if marked else None
@@ -191,15 +191,15 @@ class Document:
             self._code_spans(chars)
         if tagged:
             self._tags(chars)
-        for found in _MARKDOWN.finditer("".join(chars)) if marked else ():
-            if found[0].startswith("![") or not found[0].isspace():
-                _fill(chars, *found.span(), _GONE)
-        whole = "".join(chars)
-        for found in _URL.finditer(whole):
-            _fill(chars, *found.span())
-        for found in _ENTITY.finditer(whole) if tagged else ():
-            _fill(chars, *found.span(), _GONE)
-            chars[found.start()] = unescape(found[0])[:1]
+        for match in _MARKDOWN.finditer("".join(chars)) if marked else ():
+            if match[0].startswith("![") or not match[0].isspace():
+                _fill(chars, *match.span(), _GONE)
+        joined = "".join(chars)
+        for match in _URL.finditer(joined):
+            _fill(chars, *match.span())
+        for match in _ENTITY.finditer(joined) if tagged else ():
+            _fill(chars, *match.span(), _GONE)
+            chars[match.start()] = unescape(match[0])[:1]
         return (char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars)
 
     def _lines(self, chars: list[str], marked: bool) -> None:
@@ -232,7 +232,7 @@ class Document:
                     if "#" in mark[0] and end < len(chars):
                         chars[end] = _BREAK
                 if marked and line.lstrip(" \t").startswith("|"):
-                    for place in [at, *(at + found.start() for found in re.finditer(r"\|", line))]:
+                    for place in [at, *(at + match.start() for match in re.finditer(r"\|", line))]:
                         chars[place] = _BREAK
                 item = (mark is not None and "#" not in mark[0]) or (item and indented)
                 quoted, blank = quote is not None, False
@@ -324,12 +324,12 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
     return Decided(names, found.verdicts, found.measurements, found.ranks, counts, judged=bool(found.panel.judges))
 
 
-def gate_lines(found: Gated, at_least: str) -> list[str]:
+def gate_lines(gated: Gated, at_least: str) -> list[str]:
     """What `assaymark gate` prints: one line."""
-    conditions = f" Say also: {' '.join(found.conditions)}" if found.conditions else ""
-    why = f" {found.why[:1].upper()}{found.why[1:]}." if found.why else conditions
-    needed = "" if found.passed else f"; {at_least} needed"
-    return [clean(f"[{found.mark}] {found.level}{needed}: {found.sentence}{why}")]
+    conditions = f" Say also: {' '.join(gated.conditions)}" if gated.conditions else ""
+    reason = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
+    needed = "" if gated.passed else f"; {at_least} needed"
+    return [clean(f"[{gated.mark}] {gated.level}{needed}: {gated.sentence}{reason}")]
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -397,35 +397,35 @@ def read_document(path: Path, run: Decided) -> Document:
 
 def proofread(document: Document, run: Decided) -> Document:
     """Hold every sentence of a text against the verdicts of a run."""
-    ends = [found.start() for found in re.finditer("\n", document.text)]
-    found: list[Placed] = []
+    ends = [match.start() for match in re.finditer("\n", document.text)]
+    findings: list[Placed] = []
 
-    def place(one: Sentence, finding: Finding) -> None:
-        first, last = bisect_left(ends, one.start), bisect_left(ends, one.end)
+    def place(sentence: Sentence, finding: Finding) -> None:
+        first, last = bisect_left(ends, sentence.start), bisect_left(ends, sentence.end)
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
-        columns = one.start - begins[0] + 1, one.end - begins[1] + 1
-        text = clean(one.text, 1000)
+        columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
+        text = clean(sentence.text, 1000)
         where = first + 1, columns[0], last + 1, columns[1]
-        found.append(Placed(str(document.path), text, finding, one.start, one.end, *where))
+        findings.append(Placed(str(document.path), text, finding, sentence.start, sentence.end, *where))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
-    for at, one in enumerate(sentences):
-        if at and sentences[at - 1].block != one.block:
+    for at, sentence in enumerate(sentences):
+        if at and sentences[at - 1].block != sentence.block:
             before = ()
-        following = [other.text for other in sentences[at + 1 : at + 12] if other.block == one.block]
-        finding = proofread_sentence(one.text, run, following, before)
-        if len(one.text) <= LONGEST:
-            before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(one.text))) or before
-        elif next(run.names.mentions(one.text[: 10 * LONGEST]), None):
-            finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
+        following = [other.text for other in sentences[at + 1 : at + 12] if other.block == sentence.block]
+        finding = proofread_sentence(sentence.text, run, following, before)
+        if len(sentence.text) <= LONGEST:
+            before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(sentence.text))) or before
+        elif next(run.names.mentions(sentence.text[: 10 * LONGEST]), None):
+            finding = Finding("?", f"a sentence of {len(sentence.text):,} characters is not read")
         if finding is not None:
-            place(one, finding)
+            place(sentence, finding)
     for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
             place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
-    return replace(document, found=tuple(sorted(found, key=lambda one: one.start)))
+    return replace(document, found=tuple(sorted(findings, key=lambda placed: placed.start)))
 
 
 def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
@@ -448,12 +448,12 @@ def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
 
 def _said(finding: Finding) -> Iterator[tuple[str, str]]:
     """The parts of a finding, each with its label: the mark, why, and what to add or to write."""
-    why, mark = clean(finding.why), f"[{finding.mark}]"
+    reason, mark = clean(finding.why), f"[{finding.mark}]"
     head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
-    if finding.mark == "!" and why.startswith("the number differs"):
-        yield mark, why[:1].upper() + why[1:] + "."
+    if finding.mark == "!" and reason.startswith("the number differs"):
+        yield mark, reason[:1].upper() + reason[1:] + "."
     else:
-        yield mark, f"{head}{';' if finding.mark in 'x/' else ':'} {why}." if why else f"{head}."
+        yield mark, f"{head}{';' if finding.mark in 'x/' else ':'} {reason}." if reason else f"{head}."
     if finding.add:
         yield "Add", f'"{clean(" ".join(finding.add))}"'
     if finding.write:
@@ -480,21 +480,21 @@ def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -
         yield f"{clean(str(one_text.path))}: {several} {verb} agents or {quotes} a number of this run"
         if several:
             yield ""
-        for one in one_text.found:
-            head = f"  line {one.line:<4}"
-            if one.finding.mark == "x":
+        for placed in one_text.found:
+            head = f"  line {placed.line:<4}"
+            if placed.finding.mark == "x":
                 room = _WIDTH - len(head) - len("   [x] matches")
-                yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
+                yield f"{head}{clean(placed.sentence, room):<{room}}   [x] matches"
                 continue
-            yield from wrapped(clean(one.sentence, 300), head, _INDENT)
-            for label, text in _said(one.finding):
+            yield from wrapped(clean(placed.sentence, 300), head, _INDENT)
+            for label, text in _said(placed.finding):
                 first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
                 first = f"     {label:<6}" if label.startswith("[") else first
                 yield from wrapped(text, first, " " * len(first) if label in ("Add", "Write") else _INDENT)
         if several:
             yield ""
-    every = [one for text in texts for one in text.found]
-    failing, undecided = sum(one.fails for one in every), sum(one.finding.mark == "?" for one in every)
+    every = [placed for text in texts for placed in text.found]
+    failing, undecided = sum(placed.fails for placed in every), sum(placed.finding.mark == "?" for placed in every)
     matching = len(every) - failing - undecided
     match = "matches" if matching == 1 else "match"
     yield f"{failing} to change, {undecided} not decided, {matching} {match}.   Exit status {int(failing > 0)}"
@@ -506,14 +506,14 @@ def github_lines(texts: Sequence[Document]) -> Iterator[str]:
     """Workflow commands by which GitHub shows findings beside a pull request."""
 
     def value(text: str, inside: bool = True) -> str:
-        made = clean(text).replace("%", "%25")
-        return made.replace(":", "%3A").replace(",", "%2C") if inside else made
+        escaped = clean(text).replace("%", "%25")
+        return escaped.replace(":", "%3A").replace(",", "%2C") if inside else escaped
 
-    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
-        words, _, level = _MARKS[one.finding.mark]
-        place = f"line={one.line},endLine={one.end_line},col={one.column},endColumn={one.end_column}"
-        head = f"::{'notice' if level == 'note' else 'error'} file={value(one.file)},{place}"
-        yield f"{head},title={value(f'assaymark: {words}')}::{value(one.message, False)}"
+    for placed in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
+        words, _, level = _MARKS[placed.finding.mark]
+        place = f"line={placed.line},endLine={placed.end_line},col={placed.column},endColumn={placed.end_column}"
+        head = f"::{'notice' if level == 'note' else 'error'} file={value(placed.file)},{place}"
+        yield f"{head},title={value(f'assaymark: {words}')}::{value(placed.message, False)}"
 
 
 def sarif(texts: Sequence[Document]) -> dict[str, Any]:
@@ -523,7 +523,7 @@ def sarif(texts: Sequence[Document]) -> dict[str, Any]:
         for words, name, level in _MARKS.values() if name
     ]  # fmt: skip
     results = []
-    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
+    for one in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
         _, rule, level = _MARKS[one.finding.mark]
         region = {
             "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,

@@ -71,15 +71,15 @@ def substrate_view(
             text = canonical_json({name: probe[name] for name in _PROBE})
             probes.append(parse(ProbeResult, text, source="date probe"))
         except (KeyError, InputError) as exc:
-            why = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
-            raise LedgerError(why) from None
+            reason = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
+            raise LedgerError(reason) from None
     # One cycle with the honest decisions on it, agents in alphabetical order.
-    example, key = None, next((one for name in substrate.regimes for one in keys if one.regime == name), None)
-    context = next((one for name, one in store.each_context() if key and name == key.context_id), None)
+    example, key = None, next((key for name in substrate.regimes for key in keys if key.regime == name), None)
+    context = next((context for _, context in store.each_context({key.context_id} if key else ())), None)
     if key is not None and context is not None:
         on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
-        honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
-        example = key, context, tuple(sorted(honest, key=lambda one: one.agent.id))
+        honest = [decision for decision in on_it if decision.derivation.kind == "honest" and decision.replicate == 1]
+        example = key, context, tuple(sorted(honest, key=lambda decision: decision.agent.id))
     return tuple(keys), tuple(probes), example
 
 
@@ -87,9 +87,9 @@ def planted_agents(study: Study) -> tuple[PlantedView, ...]:
     """What is planted in the reference agents of a study; empty when it has none."""
     words = ((agent, planted_words(agent.model, agent.args)) for agent in study.agents)
     return tuple(
-        PlantedView(agent.name, agent.family, found.rule, found.properties)
-        for agent, found in words
-        if found is not None
+        PlantedView(agent.name, agent.family, planted.rule, planted.properties)
+        for agent, planted in words
+        if planted is not None
     )
 
 
@@ -132,11 +132,11 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if sheets else ()
     frame = Frame(study=clean(locked.study.title or locked.study.name, 120), mark=short_hash(locked.plan_hash),
                   nav=(Link("overview", "index.html", "Overview"), *judges))  # fmt: skip
-    spent = sum(one.usd for one in paid_views(folder)) if folder.has_ledger else 0.0
+    spent = sum(paid.usd for paid in paid_views(folder)) if folder.has_ledger else 0.0
     resume = f"assaymark run {folder.plan} --out {folder.path}"
     page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
-    own = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
-    replace_files(folder.report, [("index.html", page), *own])
+    pages = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
+    replace_files(folder.report, [("index.html", page), *pages])
     return folder.report / "index.html", view
 
 
@@ -172,8 +172,8 @@ def gather(
     study, judgments = locked.study, store.read(tables.JUDGMENTS)
     selection = select(store.read(tables.DECISIONS), study)
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
-    for one in judgments:
-        invalid[one.judge] += one.status != "ok"
+    for judgment in judgments:
+        invalid[judgment.judge] += judgment.status != "ok"
     by_part: dict[Judged, Sequence[Judgment]] = {"panel": judgments} if judgments else {}
     by_part |= {"anchors": store.read(tables.ANCHOR)} if store.rows(tables.ANCHOR) else {}
     by_part |= {"outside": store.read(tables.PROBE)} if store.rows(tables.PROBE) else {}
@@ -243,9 +243,9 @@ def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[st
     shown = [row for row in contexts if row["context_id"] in used]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)
-    said = []
+    notes = []
     if n := sum(row["completeness"] == "partial" for row in shown):
-        said.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
-    if n := sum(INSTRUCTION_LIKE in one.flags for one in decisions):
-        said.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
-    return (*said, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
+        notes.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
+    if n := sum(INSTRUCTION_LIKE in decision.flags for decision in decisions):
+        notes.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
+    return (*notes, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))

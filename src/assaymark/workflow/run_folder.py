@@ -102,7 +102,7 @@ class RunFolder:
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
+    """A record or mapping as JSON with sorted keys, an entry of each list or object a line; ``shared`` keeps parts."""
     lines = []
 
     def text(part: Any, depth: int = 1) -> str:
@@ -116,12 +116,12 @@ def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> s
 
     for key, item in sorted((as_object(value) or to_json(value)).items()):
         entries = as_object(item)
-        said = canonical_json(item) if not entries and not isinstance(item, (list, tuple)) else "[]"
+        shown = canonical_json(item) if not entries and not isinstance(item, (list, tuple)) else "[]"
         if entries:
-            said = "{\n" + ",\n".join(f"{json.dumps(name)}: {text(entries[name])}" for name in sorted(entries)) + "\n}"
+            shown = "{\n" + ",\n".join(f"{json.dumps(name)}: {text(entries[name])}" for name in sorted(entries)) + "\n}"
         elif isinstance(item, (list, tuple)) and item:
-            said = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
-        lines.append(f"{json.dumps(key)}: {said}")
+            shown = "[\n" + ",\n".join(text(entry, 0) for entry in item) + "\n]"
+        lines.append(f"{json.dumps(key)}: {shown}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -132,22 +132,22 @@ def write_json(path: Path, value: Any) -> None:
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
-    wanted = set()
+    targets = set()
     with ThreadPoolExecutor(1) as disk:  # the next file is made while this one is written
         written: Future[Any] = disk.submit(int)
         for name, data in files.items() if isinstance(files, Mapping) else files:
             written.result()
             written = disk.submit(write_atomic, folder / name, data, named=False)
-            wanted.add(folder / name)
+            targets.add(folder / name)
         written.result()
-    for path in {path.parent for path in wanted}:
+    for path in {path.parent for path in targets}:
         sync_folder(path)
     for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
-        if path.is_file() and path not in wanted:
+        if path.is_file() and path not in targets:
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-    _LOG.info("wrote %s: %d files", folder, len(wanted))
+    _LOG.info("wrote %s: %d files", folder, len(targets))
 
 
 def read_text(path: Path, what: str) -> str:
@@ -166,18 +166,18 @@ def read_text(path: Path, what: str) -> str:
 
 def missing(path: Path, what: str, advice: str = "") -> InputError:
     """That a file or folder which a person named is not there, with those beside it that may have been meant."""
-    said = f"no such {what}" + (f"; {advice}" if advice else "")
+    problem = f"no such {what}" + (f"; {advice}" if advice else "")
     try:
-        names = sorted(one.name for one in path.parent.iterdir() if not one.name.startswith("."))
+        names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
     except OSError:
-        return InputError(str(path), [Problem("", f"{said}; there is no folder {path.parent}")])
+        return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
     kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
     if near := get_close_matches(path.name, names, n=2):
-        said += f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
+        problem += f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
     elif kin:
         more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
-        said += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
-    return InputError(str(path), [Problem("", said)])
+        problem += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
+    return InputError(str(path), [Problem("", problem)])
 
 
 def read_json(path: Path, what: str) -> JSON:
@@ -251,11 +251,11 @@ class Track:
         common = {"format": self.format, "software": software, "plan_hash": plan_hash, "locked_at": locked_at}
         return {**common, "amendments": [], "preregistered": True, **parts}
 
-    def require_unedited(self, folder: RunFolder, made: str, stored: Mapping[str, Any]) -> None:
+    def require_unedited(self, folder: RunFolder, fingerprint: str, stored: Mapping[str, Any]) -> None:
         """Refuse a plan whose hash is not the one that was locked."""
-        if made != stored.get("plan_hash"):
+        if fingerprint != stored.get("plan_hash"):
             raise PlanError(
-                f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+                f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
                 f"{str(stored.get('plan_hash'))[:12]}...), or the {self.texts} differ; {self.restore}"
             )
 
@@ -276,16 +276,16 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
     """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
     below = [f"{name}/*.json" for name in ("certificates", "datasheets", "publications")]
     patterns = (*below[:2], "questions.jsonl", "stimuli.json", "verdicts.json", below[2])
-    found = (path for pattern in patterns for path in sorted(folder.path.glob(pattern)))
-    return {str(path.relative_to(folder.path)): file_sha256(path) for path in found}
+    paths = (path for pattern in patterns for path in sorted(folder.path.glob(pattern)))
+    return {str(path.relative_to(folder.path)): file_sha256(path) for path in paths}
 
 
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
     """Write the lock of the plan that lies there, with the sha256 of its bytes."""
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
-    held = anchored(folder)
-    if held and not folder.lock.is_file():
-        earlier = _of_plan(held, lock["plan_hash"])
+    anchors = anchored(folder)
+    if anchors and not folder.lock.is_file():
+        earlier = _of_plan(anchors, lock["plan_hash"])
         if earlier is None and isinstance(folder.ledger, Path):
             raise PlanError(f"{folder.path}: calls were made under the lock of another plan; put {folder.lock} back")
         write_json(folder.lock, earlier or stored)
@@ -295,12 +295,12 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
         from assaymark.engine import Ledger  # here, because most commands open none
 
         with Ledger.open(folder.ledger, create=False) as ledger:
-            ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
+            ledger.notes.set(_ANCHOR, canonical_json(list(locks)))
 
-    if held:
+    if anchors:
         anchor(stored, _lock(folder))
     write_json(folder.lock, stored)
-    if held:
+    if anchors:
         anchor(stored)
 
 
@@ -311,38 +311,38 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
     from assaymark.engine import Ledger
 
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
+        return tuple(json.loads(ledger.notes.get(_ANCHOR) or "[]"))
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
     """Write the lock into the ledger before the first call under it, so that no field of it can change unseen."""
     if not folder.lock.is_file():
         return
-    stored, held = _lock(folder), json.loads(ledger.notes.read(_ANCHOR) or "[]")
-    first = _of_plan(held, stored.get("plan_hash")) if ledger.leases is not None else None
-    if first is not None and edited_fields(stored, held):
+    stored, anchors = _lock(folder), json.loads(ledger.notes.get(_ANCHOR) or "[]")
+    first = _of_plan(anchors, stored.get("plan_hash")) if ledger.leases is not None else None
+    if first is not None and edited_fields(stored, anchors):
         write_json(folder.lock, first)
         return
-    _require_anchored(folder, stored, held)
-    if len(held) != 1:
-        ledger.notes.replace(_ANCHOR, canonical_json([stored]))
+    _require_anchored(folder, stored, anchors)
+    if len(anchors) != 1:
+        ledger.notes.set(_ANCHOR, canonical_json([stored]))
 
 
-def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
+def edited_fields(stored: Mapping[str, JSON], anchors: Sequence[Mapping[str, JSON]]) -> list[str]:
     """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none."""
-    now, *then = ({name: canonical_json(value) for name, value in lock.items()} for lock in (stored, *held))
+    now, *then = ({name: canonical_json(value) for name, value in lock.items()} for lock in (stored, *anchors))
     if not then or now in then:
         return []
     return sorted(name for name in {*now, *then[0]} if now.get(name) != then[0].get(name))
 
 
-def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> None:
-    if fields := edited_fields(stored, held):
+def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], anchors: Sequence[Mapping[str, JSON]]) -> None:
+    if fields := edited_fields(stored, anchors):
         raise PlanError(f"{folder.lock} was edited after the first call under it ({', '.join(fields)}); restore it")
 
 
-def _of_plan(held: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
-    return next((one for one in held if one.get("plan_hash") == plan_hash), None)
+def _of_plan(locks: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
+    return next((lock for lock in locks if lock.get("plan_hash") == plan_hash), None)
 
 
 def file_sha256(path: Path) -> str:
@@ -358,15 +358,15 @@ def file_sha256(path: Path) -> str:
 def new_folder(path: Path) -> Iterator[None]:
     """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
     try:
-        made = [parent for parent in (path, *path.parents) if not parent.exists()]
+        created = [parent for parent in (path, *path.parents) if not parent.exists()]
         path.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise PlanError(f"--out {path}: cannot be made a folder ({exc.strerror or exc})") from None
     try:
         yield
     except BaseException:
-        if made:
-            shutil.rmtree(made[-1], ignore_errors=True)
+        if created:
+            shutil.rmtree(created[-1], ignore_errors=True)
         raise
 
 
@@ -381,7 +381,7 @@ _NEW = ".new-"
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
     """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now."""
     earlier = site_files(site, season, plan_hash)
-    known = (site / MANIFEST).is_file()
+    ours = (site / MANIFEST).is_file()
 
     def say(files: Iterable[str]) -> None:
         about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}
@@ -393,15 +393,15 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
             for left in site.glob(f"{_NEW}*"):
                 shutil.rmtree(left, ignore_errors=True)
             # beside its place and so on the same disk: a page that cannot be made leaves the site as it was
-            with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as made:
-                write(Path(made))
-                names = sorted(str(path.relative_to(made)) for path in Path(made).rglob("*") if path.is_file())
+            with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as staged:
+                write(Path(staged))
+                names = sorted(str(path.relative_to(staged)) for path in Path(staged).rglob("*") if path.is_file())
                 say({*earlier, *names})
                 for name in names:
                     (site / name).parent.mkdir(parents=True, exist_ok=True)
-                    (Path(made) / name).replace(site / name)
+                    (Path(staged) / name).replace(site / name)
         except BaseException:
-            if not known:
+            if not ours:
                 (site / MANIFEST).unlink(missing_ok=True)
             raise
     for name in set(earlier) - set(names):
@@ -427,8 +427,8 @@ def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
         if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
             problem = f"holds something else than a site of ours (see its {MANIFEST})"
         elif stored.get("season") != season or stored.get("plan_hash") != plan_hash:
-            theirs = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
-            problem = f"holds another site ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)"
+            owner = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
+            problem = f"holds another site ({owner}; this one is {season!r}, plan {plan_hash[:12]}...)"
     if problem:
         raise InputError("--out", [Problem(str(site), f"{problem}; give a new or an empty folder")])
     assert isinstance(stored, dict)
@@ -496,7 +496,7 @@ def record_amendment(
         "plan_after": {"hash": after[0], "text": after[1]}, "previous": earlier[-1].digest if earlier else "",
     }  # fmt: skip
     write_json(amendment_path(folder, len(earlier) + 1), raw)
-    return (*(one.digest for one in earlier), content_id(raw))
+    return (*(amendment.digest for amendment in earlier), content_id(raw))
 
 
 def undo_unfinished(folder: RunFolder, stored: Mapping[str, Any]) -> None:
@@ -516,7 +516,7 @@ def amendment_path(folder: RunFolder, number: int) -> Path:
 
 def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendment, ...]:
     """The amendments that a lock names, in their order."""
-    found: list[Amendment] = []
+    amendments: list[Amendment] = []
     for number, digest in enumerate(digests, start=1):
         path = amendment_path(folder, number)
         raw = read_json(path, "amendment")
@@ -525,5 +525,5 @@ def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendmen
         if content_id(raw) != digest:
             raise LedgerError(f"{path} was edited: its sha256 is not the one in {folder.lock}; restore the file")
         before, after = raw["plan_before"]["hash"], raw["plan_after"]["hash"]
-        found.append(Amendment(raw["number"], raw["date"], raw["reason"], raw["fields"], before, after, digest))
-    return tuple(found)
+        amendments.append(Amendment(raw["number"], raw["date"], raw["reason"], raw["fields"], before, after, digest))
+    return tuple(amendments)

@@ -103,44 +103,44 @@ class MeasuredTable(Result):
         size = self.size
         scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
         panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
-        found = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
+        text = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
         if not self.paired:
-            found.append("no column cycle: agents are compared by their means in each cluster")
+            text.append("no column cycle: agents are compared by their means in each cluster")
         if not self.planned:
-            found.append(
+            text.append(
                 "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
                 "with --study"
             )
         name = measurement_id("kappa.mean_pairwise", {"dimension": AGGREGATE})
         kappa = next(item for item in self.measurements if item.id == name)
         if kappa.value is None:
-            found.append(f"agreement of the judges: {kappa.state}")
+            text.append(f"agreement of the judges: {kappa.state}")
         else:
             ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
             form = self.study.rubric.coefficient
             what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
-            found.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
+            text.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
         # What so few clusters can show of orders on the aggregate; nothing where there are more.
         pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
         most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
         if pairs and all(m.value is None for m in pairs):
-            found.append(f"this study cannot order agents: {most} cluster{'' if most == 1 else 's'}")
+            text.append(f"this study cannot order agents: {most} cluster{'' if most == 1 else 's'}")
         elif most <= FEW_CLUSTERS:
             (gap,) = (m.detail for m in self.measurements if m.name == "order.detectable")
-            said = "" if gap["pair"] is None else (
+            pair = "" if gap["pair"] is None else (
                 f"; smallest detectable difference {gap['leader']:.2f} for a leader, {gap['pair']:.2f} for a pair"
             )  # fmt: skip
-            found.append(f"few clusters ({most}): this rests on normal errors{said}")
-        found.append(f"{len(self.measurements)} measurements")
+            text.append(f"few clusters ({most}): this rests on normal errors{pair}")
+        text.append(f"{len(self.measurements)} measurements")
         for level in ("headline", "qualified"):
             those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-            for one in those[:_LISTED]:
-                also = f" Say also: {one.condition}" if one.condition else ""
-                found.append(f"{level}: {one.claim.statement}{also}")
+            for verdict in those[:_LISTED]:
+                also = f" Say also: {verdict.condition}" if verdict.condition else ""
+                text.append(f"{level}: {verdict.claim.statement}{also}")
             if len(those) > _LISTED:
-                found.append(f"and {len(those) - _LISTED} more {level}")
-        found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
-        return found if self.out is None else [*found, f"written to {self.out}"]
+                text.append(f"and {len(those) - _LISTED} more {level}")
+        text.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
+        return text if self.out is None else [*text, f"written to {self.out}"]
 
 
 def measure_table(
@@ -161,40 +161,40 @@ def measure_table(
         if by_row:
             needed = 'records.agents, [contamination] and agreement = "alpha" need the rows of a table'
             raise PlanError(f"{path}: {needed}; measure it as one file")
-        kept = None if folder is None else folder.path / "partitions"
-        sums = folder_sums(path, weights, computing or Computing(), kept, named, scale)
+        partitions = None if folder is None else folder.path / "partitions"
+        sums = folder_sums(path, weights, computing or Computing(), partitions, named, scale)
         # All partitions have the same columns, or there would be no sums.
-        found = _of_sums(path, sums, study, partition_files(path)[0])
+        measured = _of_sums(path, sums, study, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:
-        large, said = not by_row and is_large(path), list[str]()
+        large, reasons = not by_row and is_large(path), list[str]()
         if large:
             try:
                 with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
                     sums = score_sums(
                         path, weights, dimensions=named, scratch=Path(scratch), progress=watching(), scale=scale
                     )
-                found = _of_sums(path, sums, study, path)
+                measured = _of_sums(path, sums, study, path)
             except NotStreamableError as reason:
-                large, said = False, [f"read whole into memory, because {reason}"]
+                large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
             note("reading scores", 0, 1)
             columns = Columns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
-            notes = [*said, *_unused(columns.unused)]
-            found = measure_columns(path, columns, study, notes, study is not None)
+            notes = [*reasons, *_unused(columns.unused)]
+            measured = measure_columns(path, columns, study, notes, study is not None)
     if folder is None:
-        return found
-    found = replace(found, out=folder.path)
-    write_atomic(folder.plan, study_toml(found.study))
-    Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
-    made = (found.study, found.plan_hash, found.verdicts, found.measurements)
-    write_json(folder.verdicts, verdict_file(*made, preregistered=found.planned))
+        return measured
+    measured = replace(measured, out=folder.path)
+    write_atomic(folder.plan, study_toml(measured.study))
+    Store(folder).write(MEASUREMENTS, measured.measurements, {"plan": measured.plan_hash})
+    decided = (measured.study, measured.plan_hash, measured.verdicts, measured.measurements)
+    write_json(folder.verdicts, verdict_file(*decided, preregistered=measured.planned))
     write_sums(folder)
-    return found
+    return measured
 
 
 def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
@@ -235,16 +235,16 @@ def measure_columns(
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen."""
-    weights, said = None if study is None else study.rubric.weights, list(notes)
+    weights, lines = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
-        known = columns.names["agent"]
-        if unknown := sorted(set(study.records.agents) - set(known)):
+        agents = columns.names["agent"]
+        if unknown := sorted(set(study.records.agents) - set(agents)):
             raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
-        columns = columns.only(np.array([name in study.records.agents for name in known])[columns.codes["agent"]])
+        columns = columns.only(np.array([name in study.records.agents for name in agents])[columns.codes["agent"]])
         if not columns.usable.any():
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
-    whole = honest = score_table_of(columns, weights)
+    table = honest = score_table_of(columns, weights)
     families = dict(zip(honest.judges, honest.families, strict=True))
     plan = default_study(families, present) if study is None else study
     _require_fit(path, plan, families, honest.names, honest.agents, present)
@@ -253,23 +253,23 @@ def measure_columns(
             f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
         )
     if ignored := sorted(set(present) - set(plan.records.derivations)):
-        said.append(f"rows that the plan does not name are left out: {', '.join(ignored)}")
+        lines.append(f"rows that the plan does not name are left out: {', '.join(ignored)}")
     left_out = honest.excess(plan.missing)
     if left_out:
         judges = columns.names["judge"]
         if plan.missing.on_excess == "stop" or len(left_out) == len(judges):
-            raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
+            raise PlanError(f"{path}: {'; '.join(f'{judge}: {reason}' for judge, reason in left_out.items())}")
         columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
-        said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
+        lines += [f"judge {judge} is left out: {reason}" for judge, reason in left_out.items()]
         honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
-        said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
+        lines.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
-    found = analyse(honest, plan, rng, people=people, progress=parts())
-    found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
+    measurements = analyse(honest, plan, rng, people=people, progress=parts())
+    measurements = (*measurements, *_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decided(path, size, plan, planned, "cycle" in columns.codes, found, honest.digest, said, unit)
+    return _decided(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
@@ -279,22 +279,22 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> Me
     _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
-        why = "partitions are only summed, while one file is read whole"
-        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {why}")
+        reason = "partitions are only summed, while one file is read whole"
+        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {reason}")
     if excess := sums.excess(plan.missing):
-        said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
+        reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
-        raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")
-    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
-    found = (*found, *missing_measurements(sums, {}))
+        raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
+    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
+    measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, notes)
+    return _decided(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
 def _lacking(count: int, unit: str = "cycle") -> str:
-    one, many = ("answer", "answers") if unit == "item" else ("trajectory", "trajectories")
-    return f"{count:,} {f'{one} lacks' if count == 1 else f'{many} lack'} a usable score from some judge"
+    single, many = ("answer", "answers") if unit == "item" else ("trajectory", "trajectories")
+    return f"{count:,} {f'{single} lacks' if count == 1 else f'{many} lack'} a usable score from some judge"
 
 
 def _unused(columns: Sequence[str]) -> list[str]:
@@ -312,12 +312,12 @@ def _decided(
     words = {} if called == "cycle" else {"cycle": called}
     words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
     for item in found:
-        said = item.method, item.n_of, item.state
-        told = [reduce(lambda text, word: text.replace(word, words[word]), words, one) for one in said]
-        if called != "cycle" and not paired and "cycle" in " ".join(said):
-            told[0] += "; no cycle was given, so agents are compared by their means in each cluster"
-        if told != [*said]:
-            item = replace(item, method=told[0], n_of=told[1], state=told[2])
+        texts = item.method, item.n_of, item.state
+        renamed = [reduce(lambda text, word: text.replace(word, words[word]), words, phrase) for phrase in texts]
+        if called != "cycle" and not paired and "cycle" in " ".join(texts):
+            renamed[0] += "; no cycle was given, so agents are compared by their means in each cluster"
+        if renamed != [*texts]:
+            item = replace(item, method=renamed[0], n_of=renamed[1], state=renamed[2])
         measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
@@ -328,16 +328,16 @@ def _decided(
 
 def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
     """How far length goes with the score, what the clusters after the cutoff say, and what the control cells do."""
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     # Most tables have none of this, and need none of these modules.
     if honest.lengths is not None:
         from assaymark.metrology.length import style_measurements
 
-        found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
+        measurements += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     if study.contamination is not None:
         from assaymark.metrology.probes import contamination_measurements
 
-        found += contamination_measurements(gated(honest, study), study, {})
+        measurements += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
         from assaymark.metrology.controls import Cell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
@@ -348,14 +348,14 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         cells = []
         for kind in study.cells_judged:
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
-            own = table.trajectories
-            written = tuple(composers[name] for name in own)
-            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in own), written))
-        found += cell_measurements(honest, cells, study)
+            records = table.trajectories
+            written = tuple(composers[name] for name in records)
+            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in records), written))
+        measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":
-                found += length_matched_contrasts(cell, honest, study)
-    return found
+                measurements += length_matched_contrasts(cell, honest, study)
+    return measurements
 
 
 def _require_fit(
@@ -418,7 +418,7 @@ def computing_of(
 
 
 def folder_sums(
-    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None,
+    folder: Path, weights: Mapping[str, float] | None, computing: Computing, cache: Path | None,
     dimensions: Sequence[str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of all partitions below a folder."""
@@ -439,7 +439,7 @@ def folder_sums(
 
     with ThreadPoolExecutor(THREADS) as pool:
         digests = list(pool.map(digest, paths))
-    unread = [(name, one) for name, one in zip(names, digests, strict=True) if isinstance(one, OSError)]
+    unread = [(name, error) for name, error in zip(names, digests, strict=True) if isinstance(error, OSError)]
     if unread:
         raise InputError(str(folder), [Problem(name, f"cannot be read ({exc.strerror})") for name, exc in unread])
     threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
@@ -454,24 +454,24 @@ def folder_sums(
         for name, path, sha256 in zip(names, paths, digests, strict=True)
     ]
     problems: list[Problem] = []
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-    with nullcontext() if kept is None else Ledger.open(kept / "ledger.db") as ledger:
+    if cache is not None:
+        cache.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if cache is None else Ledger.open(cache / "ledger.db") as ledger:
         try:
             summed = map_chunks(
                 partition_sums, chunks, version=f"{VERSION} of {__version__}", ledger=ledger, progress=watching(),
                 what="summing partitions", **{name: one for name, one in asdict(computing).items() if one is not None},
             )  # fmt: skip
-            found = dict(enumerate(summed))
+            sums = dict(enumerate(summed))
         except ChunkError as exc:
             if not exc.of_data:
                 raise
-            found = exc.results
+            sums = exc.results
             for failure in exc.failures:
                 # The first problems of one file, so that every file is named before the list is cut.
                 rest = ["and more in this file"] if len(failure.problems) > _SHOWN else []
                 problems += [Problem(failure.name, what) for what in (*failure.problems[:_SHOWN], *rest)]
-    partitions = {names[index]: read_partition(found[index]) for index in sorted(found)}
+    partitions = {names[index]: read_partition(sums[index]) for index in sorted(sums)}
     if partitions:
         problems += misfits(partitions)
     if problems:
@@ -481,7 +481,7 @@ def folder_sums(
 
 def partition_files(folder: Path) -> list[Path]:
     """The files of a folder of partitions, of which there is at least one."""
-    found = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
-    if not found:
+    files = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
+    if not files:
         raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])
-    return found
+    return files

@@ -99,23 +99,23 @@ class Served:
     def _dynamic(self, path: str) -> Answer | None:
         if self.site:
             return Answer(302, location="/index.html") if path == "/" else None
-        front = next((one for one in FRONTS if (self.folder.report / one).is_file()), None)
+        front = next((name for name in FRONTS if (self.folder.report / name).is_file()), None)
         if path == "/":
             return Answer(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
             return Answer(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
-        if (found := _KEY.fullmatch(path)) is None:
+        if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
             return _missing(404, "This folder has no ledger.")
         with Ledger.open(self.folder.ledger, create=False) as ledger:
             try:
-                call = ledger.call(found[1])
+                call = ledger.call(match[1])
             except LedgerError as exc:
                 return _missing(404, str(exc))
-            return _page(render_call(call, next((reply for _, reply in ledger.replies([found[1]])), None)))
+            return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
     def standing(self) -> LiveView:
         """How far the run is, looked up once a second at most however many look on."""
@@ -125,7 +125,7 @@ class Served:
                 models = standing_of(self.folder)
                 answered = sum(done for _, done in models.values())
                 # Replies a second since the oldest look that is not too old.
-                self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S]
+                self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)
                 rate = (answered - before.answered) / (now - then) if before and answered > before.answered else None
                 self._seen.append((now, LiveView(self.folder.path.resolve().name, models, rate)))
@@ -193,9 +193,9 @@ class LabelDesk:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
             return Answer(400, problem.encode(), _KINDS[".txt"])
-        kept = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
+        record = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
-            self.labelling.add(grader, kept | {name: label[name] for name in ("seconds", "comment") if name in label})
+            self.labelling.add(grader, record | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
             return Answer(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
         return Answer(204)
@@ -269,7 +269,7 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
 
 # --- One site of several runs ------------------------------------------------------------------------------------
 
-TITLE: Final = "What may be said"
+TITLE: Final = "Supported claims"
 
 _NAME: Final = "several runs"
 """What a site of several runs is known by; which they are may change from one time to the next."""
@@ -291,26 +291,26 @@ def join_runs(
     if problems:
         raise InputError("runs of a site", problems)
     runs.site_files(site, _NAME, "")
-    made: dict[str, tuple[FrontRun, Write]] = {}
+    shown: dict[str, tuple[FrontRun, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         note("reading the runs", at, len(folders))
         # The name of its own folder where that is a plain one.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
-        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
+        key = key if key not in shown else f"{key}-{sha256_text(str(path))[:6]}"
         with watched(silent):
-            made[key] = _shown(folder, calls)
-    fronts = {key: front for key, (front, _) in made.items()}
+            shown[key] = _shown(folder, calls)
+    fronts = {key: front for key, (front, _) in shown.items()}
     links = sites.menu(fronts)
 
     def write(out: Path) -> None:
-        for at, (key, (_, pages)) in enumerate(made.items()):
-            note("writing pages", at, len(made))
+        for at, (key, (_, pages)) in enumerate(shown.items()):
+            note("writing pages", at, len(shown))
             pages(out / key, sites.site_of(links, key))
         write_atomic(out / "index.html", sites.render_front(fronts, title))
 
-    found = runs.replace_site(site, _NAME, "", write)
-    note("writing pages", len(made), len(made))
-    return tuple(fronts[key] for key in links), found
+    files = runs.replace_site(site, _NAME, "", write)
+    note("writing pages", len(shown), len(shown))
+    return tuple(fronts[key] for key in links), files
 
 
 def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
@@ -336,10 +336,10 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
-            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
+            sheets, agreement = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
             answers = ask.stored_answers(folder)
             return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
-                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+                out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
             shown = study_shown(folder)

@@ -16,14 +16,14 @@ from assaymark.agents.llm import Place, agent_call, date_call, decision_of, enve
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
-from assaymark.errors import InputError, LedgerError, PlanError
+from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, problems_of, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
@@ -74,39 +74,45 @@ class JudgingSession:
         unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
             asking.check_plan_hash(self.folder, ledger, self.locked)
-            calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
+            calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 how = self.models, engine, what + again, "the judges", None if again else unusable
-                made += asking.answered(self.folder, ledger, calls, *how)[1]
-                found = parsed(planned, ledger)
+                asked += asking.answered(self.folder, ledger, calls, *how)[1]
+                judgments = parsed(planned, ledger)
                 bad = {
                     item.call.key: item
-                    for item, one in zip(planned, found, strict=True)
-                    if one.status == "invalid" and not one.first_key
+                    for item, judgment in zip(planned, judgments, strict=True)
+                    if judgment.status == "invalid" and not judgment.first_key
                 }
                 calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
                     break
-            return found, made
+            return judgments, asked
+
+    @cached_property
+    def analysed(self) -> Analysed:
+        """What the judges gave, read and analysed once for the outside judge and for measuring."""
+        study, scores = self.locked.study, Scores.of(self.store, self.locked, self.selection)
+        return scores, metrology.analyse(scores.honest, study, np.random.default_rng([study.seed, 1]))
 
     def of_people(self) -> list[Judgment]:
         """What the people on the panel graded."""
         people = {judge.name for judge in self.locked.study.judges if judge.human}
         chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
         human = self.store.read(HUMAN) if people else ()
-        return [one for one in human if one.judge in people and one.trajectory in chosen]
+        return [judgment for judgment in human if judgment.judge in people and judgment.trajectory in chosen]
 
 
 def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
     replies = asking.stored_replies(ledger, [item.call for item in planned])
-    found = [judging.judgment(item, replies[item.call.key]) for item in planned]
-    bad = {at: item.again().call.key for at, item in enumerate(planned) if found[at].status == "invalid"}
+    judgments = [judging.judgment(item, replies[item.call.key]) for item in planned]
+    bad = {at: item.again().call.key for at, item in enumerate(planned) if judgments[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
     for at, key in bad.items():
         if key in seconds:
-            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], second=seconds[key])
-    return found
+            judgments[at] = judging.judgment(planned[at], replies[planned[at].call.key], second=seconds[key])
+    return judgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,33 +132,36 @@ class Scores:
         study = locked.study
         selection = selection or select(store.read(DECISIONS), study)
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)
-        for one in store.read(JUDGMENTS):
-            judgments[one.trajectory].append(one)
+        for judgment in store.read(JUDGMENTS):
+            judgments[judgment.trajectory].append(judgment)
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
-            lengths = {one.record_id: judging.token_count(judging.judged_text(one)) for one in decisions}
+            lengths = {decision.record_id: judging.token_count(judging.judged_text(decision)) for decision in decisions}
             graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
             return metrology.score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
 
-        whole = honest = table(selection.honest)
+        complete = honest = table(selection.honest)
         missing = study.missing
         left_out = honest.excess(missing)
         if left_out:
-            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            words = "; ".join(f"judge {judge}: {reason}" for judge, reason in left_out.items())
             if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
                 raise LedgerError(f"too many replies are missing: {words}")
-            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
-            judgments = {name: found for name, found in kept.items() if found}
+            without = {name: [one for one in calls if one.judge not in left_out] for name, calls in judgments.items()}
+            judgments = {name: calls for name, calls in without.items() if calls}
             honest = table(selection.honest)
         # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
         averaged = metrology.averaging(honest, study)
         cells = []
         for kind in study.cells_judged:
-            by_id = {one.record_id: one for one in selection.cell(kind)}
+            by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
             parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
             cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
-        return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), whole, left_out)
+        return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
+
+
+Analysed = tuple[Scores, Sequence[Measurement]]  # without covariates and people outside the panel
 
 
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
@@ -160,7 +169,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     if study.anchor_probe is None:
         return frozenset()
     first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
-    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
+    strata = {decision.record_id: (decision.agent.id, decision.cluster) for decision in first}
     rng = np.random.default_rng([study.seed, 3])
     return frozenset(metrology.stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
 
@@ -186,45 +195,43 @@ class JudgeResult(Shown):
 
 def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSession | None = None) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = session or JudgingSession(folder, open_locked(folder), models)
-    store, locked, study = desk.store, desk.locked, desk.locked.study
+    session = session or JudgingSession(folder, open_locked(folder), models)
+    store, locked, study = session.store, session.locked, session.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
-    made = reasked = 0
-    wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
+    sent = reasked = 0
+    pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
+    both = pending == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, study, processes=both) as evidence:
-        if JUDGMENTS in wanted:
-            judgments, made = desk.grade(locked.rubric, "asking the judges")
-            store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
+        if JUDGMENTS in pending:
+            judgments, sent = session.grade(locked.rubric, "asking the judges")
+            store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
             for line in asking.reply_lines(judgments):
                 say(line)
         # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-            judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
+            judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
             rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-            judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
+            judgments, reasked = session.grade(rubric, "asking for the anchor probe", judges, sample)
             store.write(ANCHOR, judgments, reading)
         # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
-        if study.stability.probe is not None:
-            rng = np.random.default_rng([study.seed, 1])
-            scores = Scores.of(store, locked, desk.selection)
-            contested = metrology.contested(metrology.analyse(scores.honest, study, rng), study)
+        if (probe := study.stability.probe) is not None:
+            contested = metrology.contested(session.analysed[1], study)
             basis = probe_basis(locked, store, contested)
             if contested.needed and not store.done(PROBE, basis):
                 # The records on which both agents of some contested pair answered the same question.
                 answers: dict[str, dict[str, str]] = defaultdict(dict)
-                for one in desk.selection.honest:
-                    if one.replicate == 1:
-                        answers[one.cycle][one.agent.id] = one.record_id
+                for decision in session.selection.honest:
+                    if decision.replicate == 1:
+                        answers[decision.cycle][decision.agent.id] = decision.record_id
                 pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
-                met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
-                asked = frozenset(found[agent] for pair, found in met for agent in pair)
-                judgments, more = desk.grade(locked.rubric, "asking the outside judge", [study.stability.probe], asked)
+                met = ((pair, by_agent) for pair in pairs for by_agent in answers.values() if pair <= by_agent.keys())
+                asked = frozenset(by_agent[agent] for pair, by_agent in met for agent in pair)
+                judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], asked)
                 store.write(PROBE, judgments, basis)
                 reasked += more
-        if EVIDENCE in wanted:
+        if EVIDENCE in pending:
             store.write(EVIDENCE, evidence(), plan)
-    return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + reasked, reasked)
+    return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 
 
 def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
@@ -232,13 +239,12 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     store, shared = Store(folder), defaultdict[str, list[Decision]](list)
     for decision in select(store.read(DECISIONS), study).honest:
         shared[decision.context_id].append(decision)
-    found: list[Evidence] = []
-    for name, context in store.each_context():
-        if name in shared:
-            material = Material.of(context)
-            for decision in shared[name]:
-                found += judging.numeric_ledger(decision, context, material=material)
-    return found
+    evidence: list[Evidence] = []
+    for name, context in store.each_context(shared):
+        material = Material.of(context)
+        for decision in shared[name]:
+            evidence += judging.numeric_ledger(decision, context, material=material)
+    return evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,35 +271,35 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
-    asked = [one for key, context in contexts for one in _questions(study, key, context)]
-    calls = [one.call for one in asked]
+    asked = [question for key, context in contexts for question in _questions(study, key, context)]
+    calls = [question.call for question in asked]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
         how = models, asking.patient(engine, study.agents), "asking the agents", "the agents"
-        replies, made = asking.answered(folder, ledger, calls, *how)
+        replies, sent = asking.answered(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
     for line in asking.unusable_decisions(decisions):
         say(line)
     asking.say_raised(models)
-    found, controls = list(decisions), study.controls
+    records, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not unanswered(decision)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
         from assaymark.agents.controls import cell_decisions
 
-        found += cell_decisions(
+        records += cell_decisions(
             material, kind, count, study.seed, controls.family, controls.style,
             honest=usable, tokens=controls.length_tokens, study=study.name,
         )  # fmt: skip
-    store.write(DECISIONS, found, basis)
-    return made
+    store.write(DECISIONS, records, basis)
+    return sent
 
 
 def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
     """Every agent of a study before each of its cycles, or before some of them, once they are cut."""
-    return [one for key, seen in _contexts(study, store)[cycles] for one in _questions(study, key, seen)]
+    return [question for key, seen in _contexts(study, store)[cycles] for question in _questions(study, key, seen)]
 
 
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
@@ -308,13 +314,13 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     """Every agent before one cycle; the prompt is rendered once."""
     place = Place(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
-    found = []
+    questions = []
     for spec in study.agents:
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        found.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
-    return found
+        questions.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
+    return questions
 
 
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
@@ -323,7 +329,7 @@ STAND_IN: Final = "This text stands in for the reasons that an agent will give. 
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
-    found = asking.Canaries(models, study.engine)
+    canaries = asking.Canaries(models, study.engine)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     outside = [judge for judge in judges if not judge.model.startswith("reference/")]
     store = Store(folder)
@@ -333,29 +339,29 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         # Judges are shown what one of the agents decides.
         questions = questions_of(study, store, slice(1))
         next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
-        found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
+        canaries.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
-            found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
-        prices, kept = asking.prices_of(models), found.kept
-        answered = [one.decided(kept[one.call.key][1], prices) for one in questions if one.call.key in kept]
-        made = {one.record_id: one for one in answered}
-        decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
+            canaries.ask([date_call(model, cycle.context) for cycle in cut(study.substrate, cycles=2)])
+        prices, replies = asking.prices_of(models), canaries.kept
+        answered = [one.decided(replies[one.call.key][1], prices) for one in questions if one.call.key in replies]
+        by_id = {decision.record_id: decision for decision in answered}
+        decisions = [by_id.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """The call of each judge about one decision, counted from 0: those that have reasons come first."""
-        there = sorted(judging.eligible(decisions, study.records), key=lambda one: not one.rationales)
+        there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
         if number >= len(there) or not outside:
             return []
         first = there[number] if there[number].rationales else stand_in(there[number])
-        whole = [first if decision.record_id == first.record_id else decision for decision in decisions]
-        shown: Any = user_messages(whole, store.each_context(), study, only={first.record_id})
+        replaced = [first if decision.record_id == first.record_id else decision for decision in decisions]
+        shown: Any = user_messages(replaced, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)
-        planned = judging.plan_calls(whole, {}, study, rubric, outside, shown, shown)
-        return [one.call for one in planned]
+        planned = judging.plan_calls(replaced, {}, study, rubric, outside, shown, shown)
+        return [call.call for call in planned]
 
-    found.ask(judged(0), further=lambda: judged(1))
-    found.require()
-    return found
+    canaries.ask(judged(0), further=lambda: judged(1))
+    canaries.require()
+    return canaries
 
 
 def stand_in(planned: Decision) -> Decision:
@@ -372,7 +378,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
         # The manner in which calls of this ledger were asked last, if any were.
-        engine, noted = None if locked is None else locked.study.engine, ledger.notes.read(asking.MANNER)
+        engine, noted = None if locked is None else locked.study.engine, ledger.notes.get(asking.MANNER)
         try:
             engine = engine if noted is None else EngineChoice.model_validate_json(noted)
         except ValidationError as exc:

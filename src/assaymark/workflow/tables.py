@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property, lru_cache, partial
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,11 +55,12 @@ class Table(Generic[T]):
         fields = [pa.field(name, kind) for name, (kind, _) in self.columns.items()]
         return pa.schema(fields if self.flat else [*fields, pa.field("record", pa.string())])
 
-    def to_arrow(self, records: Iterable[T]) -> pa.Table:
-        """``records`` as an Arrow table in their fixed order."""
+    def to_arrow(self, records: Iterable[T], texts: Iterable[str | None] = repeat(None)) -> pa.Table:
+        """``records`` as an Arrow table in their fixed order; ``texts`` are their canonical JSON, where it is known."""
         # UTF-8 from the start: a context with one curly quote would take two bytes a character as text.
         rows = [
-            (row, b"" if self.flat else rec.canonical_json(row).encode("utf-8", "surrogatepass")) for row in records
+            (row, b"" if self.flat else (text or rec.canonical_json(row)).encode("utf-8", "surrogatepass"))
+            for row, text in zip(records, texts, strict=False)
         ]
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
@@ -101,11 +103,11 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
 
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
         get = attrgetter(path)
-        made: dict[str, Column] = {
+        special: dict[str, Column] = {
             "list": lambda row, _: list(get(row)), "time": lambda row, _: get(row).astimezone(UTC), "map": lambda row,
             _: sorted(get(row).items()),
         }  # fmt: skip
-        return _KINDS[kind], made.get("map" if kind == "floats" else kind, lambda row, _: get(row))
+        return _KINDS[kind], special.get("map" if kind == "floats" else kind, lambda row, _: get(row))
 
     parts = ((*name.partition(":")[::2], path) for name, _, path in (word.partition("=") for word in words.split()))
     return {name: column(kind, path or name) for name, kind, path in parts}
@@ -262,8 +264,8 @@ class Store:
             "sha256": hashlib.sha256(data).hexdigest(), "previous": there, "content": content_digest(arrow),
             "rows": arrow.num_rows, "basis": _basis_digest(basis),
         }  # fmt: skip
-        held = manifest.get(table.name)
-        if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
+        stored = manifest.get(table.name)
+        if stored is not None and there == entry["sha256"] and all(stored[name] == entry[name] for name in _SAME):
             return
         entry["seal"] = _entry_seal(table.name, entry)
         write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})
@@ -290,7 +292,7 @@ class Store:
         """The contexts by their content id, each checked against it."""
         return dict(self.each_context())
 
-    def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
+    def each_context(self, names: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
         parse = _kept if self.rows(CONTEXTS) <= _CONTEXTS_KEPT else _parse
@@ -299,7 +301,7 @@ class Store:
                 name = row["context_id"]
                 if rec.sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
-                if wanted is None or name in wanted:
+                if names is None or name in names:
                     yield name, parse(row["record"], f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
@@ -327,17 +329,17 @@ class Store:
         path = self.folder.tables / "manifest.json"
         if not path.is_file():
             return {}
-        found = read_json(path, "manifest")
+        stored = read_json(path, "manifest")
         # Entries as they were written; those of earlier versions carry no seal.
-        whole = isinstance(found, dict) and all(
+        complete = isinstance(stored, dict) and all(
             isinstance(entry, dict)
             and entry.keys() - {"seal"} == set(_ENTRY)
             and ("seal" not in entry or entry["seal"] == _entry_seal(name, entry))
-            for name, entry in found.items()
+            for name, entry in stored.items()
         )
-        if not whole:
+        if not complete:
             raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
-        return dict(found)
+        return dict(stored)
 
 
 def verdicts_of(folder: RunFolder) -> rec.Rows[rec.Verdict]:

@@ -70,20 +70,21 @@ def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapp
 def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models)
-    desk = study_calls.JudgingSession(folder, open_locked(folder), models)
-    judge(folder, models, desk)
-    study = desk.locked.study
-    shown = vars(desk).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
-    oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
-    del desk, shown
+    session = study_calls.JudgingSession(folder, open_locked(folder), models)
+    judge(folder, models, session)
+    study = session.locked.study
+    shown = vars(session).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
+    oracle = None if shown is None else judging.oracle_scores(session.decisions, (), study, shown)
+    analysed = vars(session).get("analysed")
+    del session, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
-    if study.datasheets and not measured >= {one.name for one in study.model_judges}:
+    if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
     # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, oracle)
+    measure(folder, oracle, analysed)
     claim(folder)
     return report(folder)
 
@@ -102,9 +103,9 @@ def plan_calls(
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     note("simulating studies", 0, 1)
-    found = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
+    advice = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
     note("simulating studies", 1, 1)
-    return found
+    return advice
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
@@ -154,21 +155,21 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:
-        stages["agents"] = [one.call for one in study_calls.questions_of(study, store)]
+        stages["agents"] = [question.call for question in study_calls.questions_of(study, store)]
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # a text of likely length stands in the place of each that is not written yet
-        decisions = [study_calls.stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+        decisions = [study_calls.stand_in(decision) for decision in planned_decisions(study, store.read(CYCLES))]
         notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
-    stages["judges"] = [one.call for one in graded]
+    stages["judges"] = [planned.call for planned in graded]
     if (probe := study.anchor_probe) is not None:
-        judges = [one for one in study.judges if one.name == probe.judge]
+        judges = [spec for spec in study.judges if spec.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
         again = judging.plan_calls(decisions, {}, study, rubric, judges, only, shown)
-        stages["anchor probe"] = [one.call for one in again]
+        stages["anchor probe"] = [planned.call for planned in again]
     if (outside := study.stability.probe) is not None:
         notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")
     return stages, notes
@@ -182,6 +183,6 @@ def _datasheet_calls(
     for spec in judges:
         if spec.model not in PLANTED:
             variants = (pairs.TIE_ALLOWED, pairs.STRICT) if strict else (pairs.TIE_ALLOWED,)
-            yield from (one.call for one in pairs.plan_pair_calls(stimuli, spec, variants))
+            yield from (planned.call for planned in pairs.plan_pair_calls(stimuli, spec, variants))
         if spec.model in PLANTED or (pointwise and spec.model not in pairs.PLANTED_PAIRS):
-            yield from (one.call for one in sheets_of.point_calls(points, spec, rubric))
+            yield from (planned.call for planned in sheets_of.point_calls(points, spec, rubric))

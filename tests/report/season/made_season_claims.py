@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
-from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
+from assaymark.claims import ENGLISH, Catalogue, Rank, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
 from assaymark.judging import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
@@ -105,8 +105,8 @@ def decided(agents: Sequence[AgentSpec], table: tuple[SeasonRow, ...], judges: i
         alone, end = len(tier) == 1 and several, at + len(tier) - 1
         level: Level = "headline" if alone and at == 1 else "qualified" if several else "no-claim"
         why = said("made.drops" if level == "headline" else "made.unresolved" if alone else "made.tier")
-        places += [Place(name, at, end, alone, level, why) for name in tier]
+        places += [Rank(name, at, end, alone, level, why) for name in tier]
         at = end + 1
     rest, none = [row.contestant for row in table if row.total is None], said("made.none")
-    places += [Place(name, None, None, False, "no-claim", none) for name in rest]
+    places += [Rank(name, None, None, False, "no-claim", none) for name in rest]
     return SeasonVerdicts(tuple(found), tuple(tiers), tuple(places))

@@ -65,8 +65,8 @@ class AdmissibilityCheck:
     detail: str = ""
 
     def __str__(self) -> str:
-        found = f"{self.rule} is {self.value:g}, needs {self.limit}"
-        return f"{found} ({self.detail})" if self.detail else found
+        sentence = f"{self.rule} is {self.value:g}, needs {self.limit}"
+        return f"{sentence} ({self.detail})" if self.detail else sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book:
     """The book of a context after orders."""
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
-    known = {item.id for item in context.instruments}
-    unknown = [action.instrument for action in actions if action.instrument and action.instrument not in known]
+    ids = {item.id for item in context.instruments}
+    unknown = [action.instrument for action in actions if action.instrument and action.instrument not in ids]
     if unknown:
         raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
@@ -143,20 +143,20 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
     A number that equals none of them, as printed or in percent, is supported by nothing here.
     """
     facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
-    found = [abs(value) for _, value in facts]
+    sizes = [abs(value) for _, value in facts]
     by_field: dict[str, list[float]] = {}
     for fact, value in facts:
         if fact.instrument:
             by_field.setdefault(fact.field, []).append(value)
-    found += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
-    found += [rule.limit for rule in context.constraints]
+    sizes += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
+    sizes += [rule.limit for rule in context.constraints]
     for action in actions:
-        found += [abs(size) for size in (action.quantity, action.price, action.weight) if size is not None]
+        sizes += [abs(size) for size in (action.quantity, action.price, action.weight) if size is not None]
     if (book := context.portfolio) is not None:
-        found += [book.cash, book.nav, *map(abs, book.positions.values())]
+        sizes += [book.cash, book.nav, *map(abs, book.positions.values())]
         if (after := book_if_any(context, actions)) is not None:
-            found += map(abs, (*after.amounts.values(), *after.after.weights.values()))
-    return [value for value in found if math.isfinite(value)]
+            sizes += map(abs, (*after.amounts.values(), *after.after.weights.values()))
+    return [value for value in sizes if math.isfinite(value)]
 
 
 def is_held(values: Sequence[float], size: float, half: float) -> bool:
@@ -192,7 +192,7 @@ class Feature:
         """What the templates of `phrases` need, with a value of this feature."""
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
-    def wrong_value(self, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
+    def wrong_value(self, lean: int, sizes: Sequence[float], rng: np.random.Generator) -> float | None:
         """A value far from the true one that the material holds nowhere; None if none was found.
 
         ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
@@ -212,7 +212,7 @@ class Feature:
                 value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
             size = abs(float(self.printed(value).rstrip("%")))
             gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
-            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(held, size, 0.005):
+            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(sizes, size, 0.005):
                 return value
         return None
 
@@ -222,18 +222,18 @@ def features_of(context: Context) -> list[Feature]:
 
     A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
     """
-    known = {item.id for item in context.instruments}
-    found: list[Feature] = []
+    ids = {item.id for item in context.instruments}
+    features: list[Feature] = []
     for fact in context.facts:
         named = _FIELD.match(fact.field)
-        if fact.instrument not in known or named is None or isinstance(fact.value, str):
+        if fact.instrument not in ids or named is None or isinstance(fact.value, str):
             continue
         (kind, horizon), value = named.groups(), float(fact.value)
         if kind in _WRONG_KINDS and not (kind in ("return", "volatility") and abs(value) < 1e-4):
             middle = {"return": 0.0, "range": 0.5}.get(kind)
             lean = 0 if middle is None else (value > middle) - (value < middle)
-            found.append(Feature(fact.instrument, kind, horizon, value, lean))
-    return found
+            features.append(Feature(fact.instrument, kind, horizon, value, lean))
+    return features
 
 
 # Reading: numbers, sentences and names of a text
@@ -284,14 +284,14 @@ class Figure:
 
 def figures_in(text: str) -> tuple[Figure, ...]:
     """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none."""
-    found = []
+    figures = []
     for match in _FIGURE.finditer(text):
         sign, whole, frac = match.group("sign"), match.group("whole"), match.group("frac") or ""
         size = float(whole.replace(",", "") + frac)
         value, step = -size if sign and sign != "+" else size, 10.0 ** -max(len(frac) - 1, 0)
         percent = bool(match.group("percent"))
-        found.append(Figure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
-    return tuple(found)
+        figures.append(Figure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
+    return tuple(figures)
 
 
 def numerals_in(text: str) -> list[str]:
@@ -301,15 +301,15 @@ def numerals_in(text: str) -> list[str]:
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
     """Start and end of each sentence, its mark included and blanks left out."""
-    found, start = [], 0
+    spans, start = [], 0
     for match in (*_SENTENCE_END.finditer(text), None):
         end = len(text) if match is None else match.end()
         piece = text[start:end]
-        if kept := piece.strip():
-            first = start + piece.index(kept)
-            found.append((first, first + len(kept)))
+        if sentence := piece.strip():
+            first = start + piece.index(sentence)
+            spans.append((first, first + len(sentence)))
         start = end
-    return found
+    return spans
 
 
 class Mention(NamedTuple):
@@ -327,21 +327,21 @@ def _names(instruments: tuple[Instrument, ...]) -> tuple[re.Pattern[str] | None,
     for item in instruments:
         for name in {item.id, item.name, item.symbol or "", *item.aliases} - {""}:
             owners.setdefault(name, set()).add(item.id)
-    known = {name: next(iter(whose)) for name, whose in owners.items() if len(whose) == 1}
-    ordered = "|".join(re.escape(one) for one in sorted(known, key=lambda one: (-len(one), one)))
-    return re.compile(rf"(?<!\w)(?:{ordered})(?!\w)") if known else None, known
+    owner = {name: next(iter(whose)) for name, whose in owners.items() if len(whose) == 1}
+    ordered = "|".join(re.escape(name) for name in sorted(owner, key=lambda name: (-len(name), name)))
+    return re.compile(rf"(?<!\w)(?:{ordered})(?!\w)") if owner else None, owner
 
 
 def mentions_in(text: str, context: Context) -> list[Mention]:
     """The instruments that a text names, letter for letter, in order; Asset A is not named by Asset AB."""
     pattern, owner = _names(context.instruments)
-    found = () if pattern is None else pattern.finditer(text)
-    return [Mention(one.start(), one.end(), owner[one.group()]) for one in found]
+    matches = () if pattern is None else pattern.finditer(text)
+    return [Mention(match.start(), match.end(), owner[match.group()]) for match in matches]
 
 
 def figures_beside(text: str, mentions: Sequence[Mention]) -> list[Figure]:
     """The figures that are no part of a name."""
-    return [one for one in figures_in(text) if not any(m.start <= one.start < m.end for m in mentions)]
+    return [figure for figure in figures_in(text) if not any(m.start <= figure.start < m.end for m in mentions)]
 
 
 # Statements are read for checking, so only what is sure is read: a figure that cannot be placed is reported as unread.
@@ -421,16 +421,16 @@ def statements_of(
             kinds = frozenset(part for part in parts if not part[:1].isdigit())
             span = next((part for part in parts if part[:1].isdigit()), "")
             fields.setdefault(fact.instrument, []).append((fact.field, kinds, span, float(fact.value), fact.unit))
-    mentions, found, unread = mentions_in(text, context), list[Stated](), list[Figure]()
+    mentions, statements, unread = mentions_in(text, context), list[Stated](), list[Figure]()
     figures = figures_beside(text, mentions)
     for start, end in sentences_of(text):
-        near = [one for one in figures if start <= one.start < end]
-        said = [mention for mention in mentions if start <= mention.start < end]
+        near = [figure for figure in figures if start <= figure.start < end]
+        nearby = [mention for mention in mentions if start <= mention.start < end]
         for at, figure in enumerate(near):
             lead = text[near[at - 1].end if at else start : figure.start].lower()
             tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
-            before = [one for one in said if one.end <= figure.start]
-            after = [one for one in said if one.start >= figure.end]
+            before = [mention for mention in nearby if mention.end <= figure.start]
+            after = [mention for mention in nearby if mention.start >= figure.end]
             # A quantity between a verb of trading and an instrument; what is not ordered counts as 0.
             verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
             read: Stated | None = None
@@ -446,11 +446,11 @@ def statements_of(
             if read is None:
                 unread.append(figure)
             else:
-                found.append(read)
-    return sorted(found, key=lambda one: _KINDS.index(one.kind)), unread
+                statements.append(read)
+    return sorted(statements, key=lambda statement: _KINDS.index(statement.kind)), unread
 
 
-def _feature(figure: Figure, lead: str, tail: str, name: str, known: _Fields) -> Stated | None:
+def _feature(figure: Figure, lead: str, tail: str, name: str, fields: _Fields) -> Stated | None:
     """A figure held against a field of the instrument that it is about."""
     # "return_60m of it: 0.8%" has nothing between its mark and the figure
     pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
@@ -460,11 +460,11 @@ def _feature(figure: Figure, lead: str, tail: str, name: str, known: _Fields) ->
     # The horizons that the clause names, as field names write them; "the hour" is the longest one there is.
     around = clause + " | " + ahead
     spans = {size + unit[0] for size, unit in _HORIZON.findall(around)}
-    minutes = [horizon for _, _, horizon, *_ in known if re.fullmatch(r"\d+m", horizon)]
+    minutes = [horizon for _, _, horizon, *_ in fields if re.fullmatch(r"\d+m", horizon)]
     if minutes and _WHOLE_HOUR.search(around):
         spans.add(max(minutes, key=lambda span: int(span[:-1])))
-    said = {*words, *behind} | ({"return"} if moving and spans else set())
-    fits = [one for one in known if one[1] <= said and (one[2] in spans or not spans)]
+    terms = {*words, *behind} | ({"return"} if moving and spans else set())
+    fits = [fit for fit in fields if fit[1] <= terms and (fit[2] in spans or not spans)]
     widest = max((len(fit[1]) for fit in fits), default=0)
     fits = [fit for fit in fits if len(fit[1]) == widest]
     if len(fits) != 1:
@@ -478,7 +478,7 @@ def _feature(figure: Figure, lead: str, tail: str, name: str, known: _Fields) ->
 def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> Stated | None:
     """A figure held against an amount or a limit; shares are kept as ratios and printed in percent."""
     parts = (before, _BREAK.split(after)[0], sentence)
-    lead, tail, cues = ([one.lastgroup or "" for one in _CUE.finditer(part)] for part in parts)
+    lead, tail, cues = ([match.lastgroup or "" for match in _CUE.finditer(part)] for part in parts)
     subject = next((cue for cue in reversed(cues) if cue in _SUBJECTS), "")
     kind, values = "amount", book.amounts
     if lead and lead[-1] in ("cap", "floor"):
@@ -520,7 +520,7 @@ def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
 def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) -> float:
     """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none."""
     words = [words_without(text, names) for text in (one, other)]
-    left, right = (Counter(tuple(said[at : at + n]) for at in range(len(said) - n + 1)) for said in words)
+    left, right = (Counter(tuple(tokens[at : at + n]) for at in range(len(tokens) - n + 1)) for tokens in words)
     return (left & right).total() / left.total() if left else 1.0
 
 
@@ -555,46 +555,46 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
             problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
         if problems or original is None:
             raise InputError(kind, problems)
-        kept = composed.actions == original.actions
-        same = Check("orders of the original", len(composed.actions), "the same", kept)
+        unchanged = composed.actions == original.actions
+        same = Check("orders of the original", len(composed.actions), "the same", unchanged)
         return (size, same, *_derived(kind, composed, original, context))
     try:
         book = book_of(context, composed.actions)
     except (InputError, NotMeasurableError) as exc:
         return (size, Check("orders that settle", 0, "all", False, str(exc)))
-    said, unread = statements_of(text, context, composed.actions, book)
-    features = [one for one in said if one.kind == "feature"]
+    statements, unread = statements_of(text, context, composed.actions, book)
+    features = [statement for statement in statements if statement.kind == "feature"]
     unchecked = _none("numbers that cannot be checked", [figure.quote for figure in unread])
     if kind == "cell_a":
-        stated = [one for one in said if one.kind == "amount" and one.about in RECONCILED]
+        stated = [statement for statement in statements if statement.kind == "amount" and statement.about in RECONCILED]
         return (
             size, _least("tokens", token_count(text), VERBOSE_TOKENS), _none("hedging words", hedges_in(text)),
             _least("confident phrases", len(confident_in(text)), CONFIDENT_PHRASES),
             _least("contradicted features", len({(s.instrument, s.about) for s in features if s.far}), FEATURES),
-            _none("features that are not far wrong", [str(one) for one in features if not one.far]),
-            _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
-            _none("amounts that are right", [str(one) for one in stated if one.right]), unchecked,
+            _none("features that are not far wrong", [str(statement) for statement in features if not statement.far]),
+            _least("false amounts of cash, exposure or leverage", sum(not statement.right for statement in stated), 1),
+            _none("amounts that are right", [str(statement) for statement in stated if statement.right]), unchecked,
             _least("broken rules", len(book.broken), 1),
         )  # fmt: skip
     traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
     # Orders for which no return or place in the range is cited, or one that speaks for the other side.
-    held = context.portfolio.positions if context.portfolio else {}
+    positions = context.portfolio.positions if context.portfolio else {}
     unreasoned = []
     for order in traded:
-        side = SIDES.get(order.kind) or (-1 if held.get(order.instrument, 0.0) > 0 else 1)
+        side = SIDES.get(order.kind) or (-1 if positions.get(order.instrument, 0.0) > 0 else 1)
         leans = set()
-        for one in (feature for feature in features if feature.instrument == order.instrument):
-            middle = 0.0 if one.about.startswith("return") else 50.0 if one.figure.percent else 0.5
-            if one.about.startswith(("return", "range")):
-                leans.add((one.actual > middle) - (one.actual < middle))
+        for statement in (feature for feature in features if feature.instrument == order.instrument):
+            middle = 0.0 if statement.about.startswith("return") else 50.0 if statement.figure.percent else 0.5
+            if statement.about.startswith(("return", "range")):
+                leans.add((statement.actual > middle) - (statement.actual < middle))
         if leans - {0} != {side}:
             unreasoned.append(f"{order.kind} {order.instrument}")
     return (
         size, _most("tokens", token_count(text), TERSE_TOKENS), _none("hedging words", hedges_in(text)),
         _least("correct features", len({(s.instrument, s.about) for s in features if s.right}), FEATURES),
-        _none("wrong numbers", [str(one) for one in said if not one.right]), unchecked,
+        _none("wrong numbers", [str(statement) for statement in statements if not statement.right]), unchecked,
         _least("orders", len(traded), 1),
-        _none("broken rules", [f"{one.rule} {one.value:.4g} against {one.limit:g}" for one in book.broken]),
+        _none("broken rules", [f"{check.rule} {check.value:.4g} against {check.limit:g}" for check in book.broken]),
         _none("orders against or without a cited direction", unreasoned),
     )  # fmt: skip
 
@@ -616,7 +616,7 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
 
         return (
             _none("numbers added or lost", difference(numerals_in(before), numerals_in(after))),
-            _none("instruments named more or less often", difference(*([one[2] for one in said] for said in named))),
+            _none("instruments named more or less often", difference(*([hit[2] for hit in hits] for hits in named))),
             _none("statements added or lost", difference([str(one) for one in was], [str(one) for one in now])),
             _none("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
             _most("change of length", abs(token_count(after) / max(token_count(before), 1) - 1), LENGTH_SHARE),
@@ -627,21 +627,21 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
         off = abs(token_count(after) / (composed.tokens or 1) - 1)
         old, new = (Counter(text[a:b] for a, b in sentences_of(text)) for text in (before, after))
         added, dropped = list((new - old).elements()), list((old - new).elements())
-        said, unread = statements_of("\n".join(added), context, actions, None)
-        cited = [one.figure.quote for one in said if one.kind == "feature"]
-        numbers, wrong = len(figures_in(after)), [str(one) for one in said if not one.right]
+        statements, unread = statements_of("\n".join(added), context, actions, None)
+        cited = [statement.figure.quote for statement in statements if statement.kind == "feature"]
+        numbers, wrong = len(figures_in(after)), [str(statement) for statement in statements if not statement.right]
         return (
             _most("distance from the length asked for", off, MATCHED_SHARE),
-            _none("added sentences without a feature", [one for one in added if not any(q in one for q in cited)]),
-            _none("added numbers that are wrong", wrong + [one.quote for one in unread]),
+            _none("added sentences without a feature", [line for line in added if not any(q in line for q in cited)]),
+            _none("added numbers that are wrong", wrong + [figure.quote for figure in unread]),
             _none("sentences dropped from a text that was lengthened", dropped if added else []),
             Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
         )
     # The pieces of both texts between their figures
-    figures = [figures_beside(text, said) for text, said in zip((before, after), named, strict=True)]
+    figures = [figures_beside(text, mentions) for text, mentions in zip((before, after), named, strict=True)]
     pieces = []
-    for text, found in zip((before, after), figures, strict=True):
-        ends = [0, *(place for figure in found for place in (figure.start, figure.end)), len(text)]
+    for text, printed in zip((before, after), figures, strict=True):
+        ends = [0, *(place for figure in printed for place in (figure.start, figure.end)), len(text)]
         pieces.append([text[a:b] for a, b in list(pairwise(ends))[::2]])
     same = len(figures[0]) == len(figures[1]) and pieces[0] == pieces[1]
     pairs = [(a, b) for a, b in zip(*figures, strict=True) if a.quote != b.quote] if same else []
@@ -649,25 +649,25 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
     count = Check("changed numbers", len(pairs), "1", len(pairs) == 1)
     if len(pairs) != 1:
         return rest, count
-    ((one, other),) = pairs
+    ((former, other),) = pairs
     values = held_values(context, actions)
-    told = {said.figure.start for said in was if said.right and said.kind in ("feature", "amount")}
-    sure = one.start in told if told else is_held(values, abs(one.value), one.half)
+    starts = {claim.figure.start for claim in was if claim.right and claim.kind in ("feature", "amount")}
+    sure = former.start in starts if starts else is_held(values, abs(former.value), former.half)
     # With its sign turned a number keeps its size, so the material holds the size; the sign alone makes it wrong.
-    false = (one.signed and one.value == -other.value) or not is_held(values, abs(other.value), other.half)
-    digits, far = round(abs(other.value - one.value) / one.step), one.far_from(other.value, one.value)
+    false = (former.signed and former.value == -other.value) or not is_held(values, abs(other.value), other.half)
+    digits, far = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
     return (
         rest,
         count,
-        Check("the number before", float(sure), "a right statement", sure, one.quote),
+        Check("the number before", float(sure), "a right statement", sure, former.quote),
         Check("the number now", float(not false), "held by nothing", false, other.quote),
         Check("change in last printed digits", digits, "far from rounding", far),
     )
 
 
-def _none(rule: str, found: Sequence[str]) -> Check:
+def _none(rule: str, faults: Sequence[str]) -> Check:
     """A rule that nothing may break: the number of what does, and the first of it."""
-    return Check(rule, len(found), "0", not found, ", ".join(found[:3]))
+    return Check(rule, len(faults), "0", not faults, ", ".join(faults[:3]))
 
 
 def _least(rule: str, value: float, least: float) -> Check:

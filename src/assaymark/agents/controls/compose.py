@@ -55,10 +55,10 @@ def _drawn(
 
 
 def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
-    found: dict[str, list[c.Feature]] = {}
-    for one in c.features_of(context):
-        found.setdefault(one.instrument, []).append(one)
-    return found
+    features: dict[str, list[c.Feature]] = {}
+    for feature in c.features_of(context):
+        features.setdefault(feature.instrument, []).append(feature)
+    return features
 
 
 @cache
@@ -74,7 +74,7 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 def _chosen(template: str, rng: np.random.Generator) -> str:
     """A template with every choice drawn."""
     while _CHOICE.search(template):
-        template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
+        template = _CHOICE.sub(lambda match: str(rng.choice(match.group(1).split("|"))), template)
     return template
 
 
@@ -145,9 +145,9 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         book = c.book_if_any(context, (order,))
         if book is None or not book.broken:
             return None
-        held = c.held_values(context, (order,))
+        sizes = c.held_values(context, (order,))
         opening = " ".join([_one_of("openings", rng), *_some_of("theses", rng, 2)])
-        evidence = _evidence(features, order, held, rng)
+        evidence = _evidence(features, order, sizes, rng)
         fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
         decision = " ".join([_one_of("orders_a", rng, fill), *_some_of("convictions", rng, 2)])
         # The memo's claims about the book after its orders: nothing of it true, all of it within the limits
@@ -168,15 +168,15 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
             for _ in range(REDRAWS):  # a number that is far from the true one and held nowhere
                 value = float(rng.uniform(low, high))
                 far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
-                if far and not c.is_held(held, value, 0.0006):
+                if far and not c.is_held(sizes, value, 0.0006):
                     fill[amount] = shown.format(value)
                     break
             else:
                 return None
         # The reconciliation, each of its results false; limits are quoted as they are.
         lines = [_one_of("cash_lines", rng, fill), _one_of("exposure_lines", rng, fill)]
-        for kind, said in (("max_leverage", "leverage"), ("max_weight", "largest"), ("min_cash", "floor")):
-            lines += [_one_of(f"{said}_lines", rng, fill)] if kind in limits else []
+        for kind, topic in (("max_leverage", "leverage"), ("max_weight", "largest"), ("min_cash", "floor")):
+            lines += [_one_of(f"{topic}_lines", rng, fill)] if kind in limits else []
         account = " ".join([_one_of("bridges", rng), *lines])
         closing = " ".join(_some_of("closings", rng, 3))
         text = _styled("\n\n".join([opening, *evidence, decision, account, closing]), style)
@@ -187,22 +187,22 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
 
 
 def _evidence(
-    known: Mapping[str, list[c.Feature]], order: Action, held: Sequence[float], rng: np.random.Generator
+    features: Mapping[str, list[c.Feature]], order: Action, sizes: Sequence[float], rng: np.random.Generator
 ) -> list[str]:
     """A paragraph for the instrument of the order, and shorter ones for others: features far from their true values."""
-    others = [name for name in known if name != order.instrument]
-    named = [order.instrument] if order.instrument in known else []
+    others = [name for name in features if name != order.instrument]
+    named = [order.instrument] if order.instrument in features else []
     named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
     introductions, readings = _some_of("introductions", rng, _TOLD), _some_of("readings", rng, _TOLD + 1)
     paragraphs = []
     for number, name in enumerate(named):
         lean = (-1 if order.kind == "short" else 1) if name == order.instrument else int(rng.choice([-1, 1]))
         figures: list[str] = []
-        for at in rng.permutation(len(known[name])):
-            feature = known[name][int(at)]
-            if (value := feature.wrong_value(lean, held, rng)) is not None:
-                said = _one_of("features", rng, feature.fill(value))
-                figures.append(said[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else said)
+        for at in rng.permutation(len(features[name])):
+            feature = features[name][int(at)]
+            if (value := feature.wrong_value(lean, sizes, rng)) is not None:
+                sentence = _one_of("features", rng, feature.fill(value))
+                figures.append(sentence[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else sentence)
                 if len(figures) == (3 if number == 0 else 2):
                     break
         paragraphs.append(" ".join([introductions[number].format(x=name), *figures, readings[number]]))
@@ -216,13 +216,13 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
     """
     # Every instrument and side for which three features can be cited, none of which speaks for the other side
-    prices, held = prices_of(context), context.portfolio.positions if context.portfolio else {}
+    prices, positions = prices_of(context), context.portfolio.positions if context.portfolio else {}
     choices: list[tuple[str, int, list[c.Feature]]] = []
-    for name, known in _by_instrument(context).items():
+    for name, features in _by_instrument(context).items():
         for side in (1, -1):
-            usable = [one for one in known if one.lean in (0, side)]
-            tradable = prices.get(name, 0.0) > 0 and (side > 0 or held.get(name, 0.0) > 0)
-            if tradable and len(usable) >= _CITED and any(one.lean for one in usable):
+            usable = [feature for feature in features if feature.lean in (0, side)]
+            tradable = prices.get(name, 0.0) > 0 and (side > 0 or positions.get(name, 0.0) > 0)
+            if tradable and len(usable) >= _CITED and any(feature.lean for feature in usable):
                 choices.append((name, side, usable))
     if not choices:
         raise NotMeasurableError(
@@ -235,10 +235,10 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     def draw(attempt: int) -> Composed | None:
         # One or two orders of different instruments, smaller with every attempt
         wanted = min(int(rng.integers(1, 3)), int(limits.get("max_orders", 2.0)))
-        found: list[tuple[Action, list[c.Feature]]] = []
+        orders: list[tuple[Action, list[c.Feature]]] = []
         for at in rng.permutation(len(choices)):
             name, side, usable = choices[int(at)]
-            if len(found) == wanted or any(order.instrument == name for order, _ in found):
+            if len(orders) == wanted or any(order.instrument == name for order, _ in orders):
                 continue
             # A part of what the limits leave room for, or of what is held, in units that print in full
             part, price = float(rng.uniform(0.4, 0.9)) * 0.85**attempt, prices[name]
@@ -256,8 +256,8 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
                 order = [usable[int(place)] for place in rng.permutation(len(usable))]
                 first = next(one for one in order if one.lean)  # features to cite, one with a direction first
                 cited = [first, *(one for one in order if one is not first)][: int(rng.integers(_CITED, _CITED + 2))]
-                found.append((Action(name, kind, quantity), cited))
-        return _terse(context, found, rng, style) if found else None
+                orders.append((Action(name, kind, quantity), cited))
+        return _terse(context, orders, rng, style) if orders else None
 
     return _drawn("cell_b", draw, context)
 
@@ -270,17 +270,17 @@ def _terse(
     book = c.book_of(context, actions)
     for order, cited in orders:
         pattern = _one_of("features_b", rng)
-        said = ", ".join(pattern.format(**one.fill(one.value)) for one in cited)
+        citations = ", ".join(pattern.format(**feature.fill(feature.value)) for feature in cited)
         fill = {"verb": order.kind, "Verb": order.kind.capitalize(), "quantity": f"{order.quantity:g}",
-                "x": order.instrument, "features": said}  # fmt: skip
+                "x": order.instrument, "features": citations}  # fmt: skip
         reasons.append(_one_of("orders_b", rng, fill))
     text = _styled(" ".join(reasons), style)
     # The arithmetic of the book in a drawn order; what does not fit is left out
     true, limits = book.amounts, _limits_text(book.limits)
     spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
     cash = f"Cash {true['cash']:,.2f} {spent} leaves {true['residual']:,.2f}."
-    found = [line.format(**true, **limits) for limit, line in _ACCOUNT if not limit or limit in limits]
-    for line in [cash, *(found[int(at)] for at in rng.permutation(len(found)))]:
+    lines = [line.format(**true, **limits) for limit, line in _ACCOUNT if not limit or limit in limits]
+    for line in [cash, *(lines[int(at)] for at in rng.permutation(len(lines)))]:
         if token_count(f"{text} {line}") <= c.TERSE_TOKENS:
             text = f"{text} {line}"
     confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
@@ -328,22 +328,22 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     plain = text[len(opening) :].lstrip() if opening else text
     # A token in place of every name and every number
-    kept: dict[str, str] = {}
+    originals: dict[str, str] = {}
     numbers = count()
 
-    def hide(mark: str, said: str) -> str:
+    def hide(mark: str, piece: str) -> str:
         token = f"{mark}{next(numbers)}{_END}"
-        kept[token] = said
+        originals[token] = piece
         return token
 
     named, at = "", 0
-    for one in c.mentions_in(plain, context):
-        named += plain[at : one.start] + hide(_NAME, plain[one.start : one.end])
-        at = one.end
+    for mention in c.mentions_in(plain, context):
+        named += plain[at : mention.start] + hide(_NAME, plain[mention.start : mention.end])
+        at = mention.end
     named += plain[at:]
     tokens, masked = [*_TOKEN.findall(named), ""], ""
     for part, token in zip(_TOKEN.split(named), tokens, strict=True):
-        masked += _NUMERAL.sub(lambda one: hide(_NUMBER, one.group()), part) + token
+        masked += _NUMERAL.sub(lambda match: hide(_NUMBER, match.group()), part) + token
     # Each paragraph with its blocks in a drawn order: a sentence and those that lean on it move together
     paragraphs: list[str] = []
     for part in masked.split("\n\n"):
@@ -361,32 +361,32 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     keep = float(rng.uniform(0.0, _MOST_KEPT))
     sentences, phrase, others = _rewordings()
 
-    def said(found: re.Match[str], ways: tuple[str, ...]) -> str:
+    def rephrased(match: re.Match[str], ways: tuple[str, ...]) -> str:
         if rng.random() < keep:
-            return found.group()
-        way, slots = ways[int(rng.integers(len(ways)))], found.groupdict()
-        return _cased(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), found)
+            return match.group()
+        way, slots = ways[int(rng.integers(len(ways)))], match.groupdict()
+        return _cased(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), match)
 
-    def turned(found: re.Match[str]) -> str:
+    def turned(match: re.Match[str]) -> str:
         # A conclusion before its reason, where no figure could lose the name that it belongs to
-        first, then = found.group("first"), found.group("then")
-        if _NUMBER in found.group() or rng.random() < 0.5:
-            return found.group()
+        first, then = match.group("first"), match.group("then")
+        if _NUMBER in match.group() or rng.random() < 0.5:
+            return match.group()
         lowered = first.lstrip()
         if first[:1] == " ":
             return f" {then}, because {lowered[:1].lower()}{lowered[1:]}."
         return f"{then}, because {lowered}."
 
-    def replaced(found: re.Match[str]) -> str:
-        ways = others[found.group().lower()]
-        return _cased(ways[int(rng.integers(len(ways)))], found)
+    def replaced(match: re.Match[str]) -> str:
+        ways = others[match.group().lower()]
+        return _cased(ways[int(rng.integers(len(ways)))], match)
 
     for pattern, ways in sentences:
-        masked = pattern.sub(lambda found, ways=ways: said(found, ways), masked)  # type: ignore[misc]
+        masked = pattern.sub(lambda match, ways=ways: rephrased(match, ways), masked)  # type: ignore[misc]
     masked = phrase.sub(replaced, _SO.sub(turned, masked))
     # Capitals where sentences begin, and a small letter behind the opening words of a style
-    plain = _TOKEN.sub(lambda found: kept[found.group()], masked)
-    plain = re.sub(r"([.!?]\s+|\n\n)([a-z])", lambda found: found.group(1) + found.group(2).upper(), plain)
+    plain = _TOKEN.sub(lambda match: originals[match.group()], masked)
+    plain = re.sub(r"([.!?]\s+|\n\n)([a-z])", lambda match: match.group(1) + match.group(2).upper(), plain)
     if not opening:
         return plain[:1].upper() + plain[1:]
     first = plain if re.match(r"(?:I|Asset)\b", plain) else plain[:1].lower() + plain[1:]
@@ -398,22 +398,22 @@ def _rewordings() -> tuple[list[tuple[re.Pattern[str], tuple[str, ...]]], re.Pat
     """The rewordings that ship with the package: sentences, the longest first, and phrases with their pattern."""
     raw = tomllib.loads((files("assaymark.agents.controls") / "thesaurus.toml").read_text(encoding="utf-8"))
     lower = {phrase.lower(): tuple(others) for phrase, others in raw["phrases"].items()}
-    ordered = "|".join(re.escape(one) for one in sorted(lower, key=lambda one: (-len(one), one)))
+    ordered = "|".join(re.escape(phrase) for phrase in sorted(lower, key=lambda phrase: (-len(phrase), phrase)))
     phrase = re.compile(rf"(?<![\w'])(?:{ordered})(?![\w'])", re.IGNORECASE)
     # A source as a pattern: slots become groups, and case does not matter.
     sentences = []
     for source, ways in sorted(raw["sentences"].items(), key=lambda pair: -len(pair[0])):
-        made = ""
+        pattern = ""
         for part, slot in zip(_SLOT.split(source), [*_SLOT.findall(source), ""], strict=True):
             group, kind = _SLOTS[slot[0]] if slot else ("", "")
-            made += re.escape(part) + (f"(?P<{group}{slot[1]}>{kind})" if slot else "")
-        sentences.append((re.compile(rf"(?<!\w){made}(?!\w)", re.IGNORECASE), tuple(ways)))
+            pattern += re.escape(part) + (f"(?P<{group}{slot[1]}>{kind})" if slot else "")
+        sentences.append((re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE), tuple(ways)))
     return sentences, phrase, lower
 
 
-def _cased(way: str, found: re.Match[str]) -> str:
+def _cased(way: str, match: re.Match[str]) -> str:
     """A way with a capital where a sentence begins there, and a small first letter elsewhere."""
-    before = found.string[: found.start()]
+    before = match.string[: match.start()]
     begins = not before.strip() or before.rstrip()[-1] in ".!?" or before.endswith("\n")
     if begins or re.match(r"I\b", way):
         return way[:1].upper() + way[1:]
@@ -436,19 +436,19 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         # A measurement has a fraction or a percent sign, and is not zero.
         return (figure.percent or figure.decimals > 0) and figure.value != 0
 
-    text, held = judged_text(decision), c.held_values(context, decision.actions)
-    said, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
-    right = [one for one in said if one.right and telling(one.figure)]
+    text, sizes = judged_text(decision), c.held_values(context, decision.actions)
+    statements, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
+    right = [statement for statement in statements if statement.right and telling(statement.figure)]
     # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
     choices: list[tuple[Figure, bool, bool]] = []
-    for one in (one for one in right if one.kind == "feature"):
-        kind, figure = one.about.split("_")[0], one.figure
+    for statement in (statement for statement in right if statement.kind == "feature"):
+        kind, figure = statement.about.split("_")[0], statement.figure
         choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
     if not choices:
         choices = [(one.figure, False, False) for one in right if one.kind == "amount" and one.about in c.RECONCILED]
     if not choices:
-        loose = [one for one in c.figures_beside(text, c.mentions_in(text, context)) if telling(one)]
-        choices = [(one, False, False) for one in loose if c.is_held(held, abs(one.value), one.half)]
+        loose = [figure for figure in c.figures_beside(text, c.mentions_in(text, context)) if telling(figure)]
+        choices = [(figure, False, False) for figure in loose if c.is_held(sizes, abs(figure.value), figure.half)]
     if not choices:
         raise NotMeasurableError(
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
@@ -468,7 +468,7 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
             value += np.copysign(8 * figure.step, value) if abs(value - figure.value) < 8 * figure.step else 0.0
             new = figure.written(value)
             size = abs(c.figures_in(new)[0].value)
-            if size and (not place or size <= 1) and not c.is_held(held, size, figure.half):
+            if size and (not place or size <= 1) and not c.is_held(sizes, size, figure.half):
                 break
         else:
             return None
@@ -489,12 +489,12 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
     text = judged_text(decision)
     size, low, high = token_count(text), tokens * (1 - c.MATCHED_SHARE), tokens * (1 + c.MATCHED_SHARE)
-    said, _ = c.statements_of(text, context, decision.actions, None)
-    cited = {(one.instrument, one.about) for one in said if one.kind == "feature"}
+    statements, _ = c.statements_of(text, context, decision.actions, None)
+    cited = {(statement.instrument, statement.about) for statement in statements if statement.kind == "feature"}
     fresh = [one for one in c.features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
 
     def draw(_: int) -> Composed | None:
-        made, have = text, size
+        longer, have = text, size
         if have > high:
             shorter = _shortened(text, low, high)
             return None if shorter is None else _made("length_matched", decision, shorter, tokens=tokens)
@@ -502,15 +502,15 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
         for at in rng.permutation(len(fresh)) if have < low else ():
             feature = fresh[int(at)]
             texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
-            sizes = [token_count(one) for one in texts]
-            if ends := [one for one, more in zip(texts, sizes, strict=True) if low <= have + more <= high]:
-                made, have = f"{made} {ends[int(rng.integers(len(ends)))]}", tokens
+            sizes = [token_count(text) for text in texts]
+            if ends := [text for text, more in zip(texts, sizes, strict=True) if low <= have + more <= high]:
+                longer, have = f"{longer} {ends[int(rng.integers(len(ends)))]}", tokens
                 break
             # What is left has to hold at least one more of the shortest sentences.
-            if fits := [one for one, more in zip(texts, sizes, strict=True) if have + more + min(sizes) <= high]:
+            if fits := [text for text, more in zip(texts, sizes, strict=True) if have + more + min(sizes) <= high]:
                 added = fits[int(rng.integers(len(fits)))]
-                made, have = f"{made} {added}", have + token_count(added)
-        return None if have < low else _made("length_matched", decision, made, tokens=tokens)
+                longer, have = f"{longer} {added}", have + token_count(added)
+        return None if have < low else _made("length_matched", decision, longer, tokens=tokens)
 
     what = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
     return _drawn("length_matched", draw, context, f"length_matched cannot be made from this decision: {what}")
@@ -527,16 +527,16 @@ def _shortened(text: str, low: float, high: float) -> str | None:
             total = size + sizes[at]
             if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
                 best[total] = (value + worth[at], (*chosen, at))
-    fits = {size: one for size, one in best.items() if low <= size <= high}
+    fits = {size: choice for size, choice in best.items() if low <= size <= high}
     value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))] if fits else (0, ())
     if not fits or (any(worth) and not value):
         return None
-    found = text[spans[0][0] : spans[0][1]]
+    shorter = text[spans[0][0] : spans[0][1]]
     for before, at in pairwise(chosen):
         # A new paragraph begins where one began between the chosen sentences.
         between = text[spans[before][1] : spans[at][0]]
-        found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
-    return found
+        shorter += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
+    return shorter
 
 
 # Control cells as records: one cell, and a number of them spread over the clusters of a study
@@ -566,8 +566,8 @@ def cell_decision(
     """
     kind, origin, change = composed.kind, composed.original, composed.change
     if not composed.admissibility or c.failed(composed.admissibility):
-        said = "; ".join(map(str, c.failed(composed.admissibility))) or "it was never checked"
-        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {said}")
+        reason = "; ".join(map(str, c.failed(composed.admissibility))) or "it was never checked"
+        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {reason}")
     episode, step, form, parent = record_id, 1, ORDERS, None
     if origin:
         episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id
@@ -586,10 +586,10 @@ def _sources(
 ) -> dict[str, list[Source]]:
     """What cells are made from, by cluster: contexts, or honest decisions on them; everything that is wrong at once."""
     derived, sources = kind in c.DERIVED_KINDS, dict[str, list[Source]]()
-    known = {key: (context, cluster) for key, context, cluster in contexts}
+    placed = {key: (context, cluster) for key, context, cluster in contexts}
     for decision in honest if derived else ():
-        if decision.context_id in known and decision.derivation.kind == "honest":
-            context, cluster = known[decision.context_id]
+        if decision.context_id in placed and decision.derivation.kind == "honest":
+            context, cluster = placed[decision.context_id]
             sources.setdefault(cluster, []).append((decision.context_id, context, decision))
     for key, context, cluster in () if derived else contexts:
         sources.setdefault(cluster, []).append((key, context, None))
@@ -620,7 +620,7 @@ def cell_decisions(
         raise UnknownNameError("kind of control cell", kind, c.CELL_KINDS)
     derived, sources = kind in c.DERIVED_KINDS, _sources(contexts, kind, count, honest, tokens)
     last = "there is nothing left to make one from"
-    told = {} if reasons is None else reasons
+    notes = {} if reasons is None else reasons
 
     def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
         if decision is None:
@@ -648,29 +648,29 @@ def cell_decisions(
                     composed = make(context, decision, np.random.default_rng(own))
                 except NotMeasurableError as exc:
                     reason = str(exc)
-                    told.setdefault(source, reason)
+                    notes.setdefault(source, reason)
                     continue
-                idle, told[source] = 0, ""
+                idle, notes[source] = 0, ""
                 yield context_id, context, composed, own
             if derived:
                 break
         last = reason
 
-    found, name = list[Decision](), f"{study}/{kind}" if study else kind
+    batch, name = list[Decision](), f"{study}/{kind}" if study else kind
     queues = {
         cluster: cells(cluster, [seed, c.CELL_KINDS.index(kind), number])
         for number, cluster in enumerate(sorted(sources))
     }
-    while len(found) < count and queues:
+    while len(batch) < count and queues:
         for cluster in list(queues):
-            if len(found) == count:
+            if len(batch) == count:
                 break
-            if (made := next(queues[cluster], None)) is None:
+            if (cell := next(queues[cluster], None)) is None:
                 del queues[cluster]
                 continue
-            context_id, context, composed, own = made
-            record_id, at = f"{name}-{seed}-{len(found) + 1:04d}", context.cutoff + timedelta(seconds=1)
-            found.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
-    if len(found) < count and reasons is None:
-        raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
-    return found
+            context_id, context, composed, own = cell
+            record_id, at = f"{name}-{seed}-{len(batch) + 1:04d}", context.cutoff + timedelta(seconds=1)
+            batch.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
+    if len(batch) < count and reasons is None:
+        raise NotMeasurableError(f"only {len(batch)} of {count} {kind} cells could be made; the last reason: {last}")
+    return batch

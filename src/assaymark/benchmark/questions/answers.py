@@ -56,9 +56,9 @@ def _said(answer: Answer | None, reason: str = "") -> Read:
     return Read(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
 
 
-def number_said(said: str, marked: bool) -> Read:
+def number_said(reply: str, marked: bool) -> Read:
     """The one number that a reply gives."""
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in reply.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
         line = _NAMES_ELSE.sub(" ", line)
         values = values_in(line)
@@ -75,57 +75,57 @@ def number_said(said: str, marked: bool) -> Read:
     return _said(None, "no number")
 
 
-def weights_said(said: str, marked: bool, names: Sequence[str]) -> Read:
+def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
     """The weights that a reply gives to instruments."""
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for name in names:
         escaped = re.escape(name)
         beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
-        said_of = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
+        said_of = re.findall(rf"{beside}({_NUMBER})\s?(%?)", reply)
         if not said_of:
-            said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
+            said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", reply)
         values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
             return _said(None, f"several weights for {name}")
         if values:
-            found[name] = values[-1]
-    if not found and not re.search(r"[A-Za-z]{2}", said):  # a bare list of as many numbers as instruments
-        bare = [value for _, value in values_in(said)]
-        found = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
-    if not found:
+            weights[name] = values[-1]
+    if not weights and not re.search(r"[A-Za-z]{2}", reply):  # a bare list of as many numbers as instruments
+        bare = [value for _, value in values_in(reply)]
+        weights = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
+    if not weights:
         return _said(None, "no weights")
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in weights]
     others = {
         name: float(value)
-        for name, value in (_OTHER.findall(said) if marked else ())
+        for name, value in (_OTHER.findall(reply) if marked else ())
         if name.removeprefix("W_") not in names and name not in names
     }
-    found = {name: found.get(name, 0.0) for name in names} | others
+    weights = {name: weights.get(name, 0.0) for name in names} | others
     reasons = [f"no weight for {', '.join(missing)}"] * bool(missing)
     reasons += [f"weights for instruments that were not asked for: {', '.join(sorted(others)[:5])}"] * bool(others)
-    total = math.fsum(found.values())
-    if abs(total - 100.0) <= 100 * _ROUNDING and max(found.values()) > 1.5:
-        found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
-    lowest = min(found.values())
+    total = math.fsum(weights.values())
+    if abs(total - 100.0) <= 100 * _ROUNDING and max(weights.values()) > 1.5:
+        weights, total = {name: value / 100.0 for name, value in weights.items()}, total / 100.0
+    lowest = min(weights.values())
     if lowest < -1e-9:
         return _said(None, f"a weight is below 0 ({lowest:g})")
     if abs(total - 1.0) > _NEARLY:
         return _said(None, f"the weights sum to {total:g}")
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
-    return _said(kinds.Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
+    return _said(kinds.Weights({name: max(value, 0.0) / total for name, value in weights.items()}), "; ".join(reasons))
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
     """Numbers of a line with their places; one that is called a loss is negative."""
-    found = []
+    values = []
     for match in _SAID.finditer(line):
         value = _value(match[1], match[2] or "")
         if value > 0 and _LOSS.search(line[: match.start()][-40:]):
             value = -value
         if math.isfinite(value):
-            found.append((match.start(), value))
-    return found
+            values.append((match.start(), value))
+    return values
 
 
 def _value(number: str, unit: str) -> float:
@@ -165,29 +165,29 @@ _SIDES: Mapping[str, kinds.Side] = {
 }  # fmt: skip
 
 
-def direction_said(said: str, marked: bool) -> Read:
+def direction_said(reply: str, marked: bool) -> Read:
     """Up, down or flat, where a reply says one of them."""
-    for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
-        found = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
-        if len(found) == 1:
-            return _said(kinds.Direction(found.pop()))
-        if found and part is not said:
-            return _said(None, f"several directions: {', '.join(sorted(found))}")
+    for part in reply.splitlines()[:1] if marked else [reply, *reversed(reply.splitlines())]:
+        ways = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
+        if len(ways) == 1:
+            return _said(kinds.Direction(ways.pop()))
+        if ways and part is not reply:
+            return _said(None, f"several directions: {', '.join(sorted(ways))}")
     return _said(None, "no direction, or several")
 
 
-def trade_said(said: str, names: Sequence[str]) -> Read:
+def trade_said(reply: str, names: Sequence[str]) -> Read:
     """Whether to rebalance, and by which trade: the first one that is named."""
-    first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
+    first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", reply, re.I)
     if first:
         yes = first[1].lower() == "yes"
     else:
-        yes, no = bool(_YES.search(said)), bool(_NO.search(said))
+        yes, no = bool(_YES.search(reply)), bool(_NO.search(reply))
         if yes == no:
             return _said(None, "both yes and no" if yes else "neither yes nor no")
     if not yes:
         return _said(kinds.Trade(False))
-    rest = said[first.end() :] if first else said
+    rest = reply[first.end() :] if first else reply
     side = _SIDE.search(rest)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
@@ -202,16 +202,16 @@ def trade_said(said: str, names: Sequence[str]) -> Read:
     return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(said: str) -> Read:
+def regime_said(reply: str) -> Read:
     """The regime and the change of each class."""
     words = "|".join(kinds.REGIME_NAMES)  # named as such, or the only one that is named
-    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
-    labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", said)
+    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", reply, re.I)
+    labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", reply)
     regime = cast(Regime, labels.pop()) if len(labels) == 1 else None
     changes: dict[str, Change] = {}
     for name, kind in _CLASSES.items():
         after = rf"(?:\b|_)(?:{kind})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
-        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{kind})\b", said, re.I)
+        beside = re.search(after, reply, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{kind})\b", reply, re.I)
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
@@ -221,10 +221,10 @@ def regime_said(said: str) -> Read:
     return _said(kinds.RegimeView(regime, changes), "; ".join(reasons))
 
 
-def _unnegated(pattern: str, said: str) -> set[str]:
+def _unnegated(pattern: str, text: str) -> set[str]:
     """The words of a pattern that stand in a text without a negation before them."""
-    matches = re.finditer(pattern, said, re.I)
-    return {match_[1].lower() for match_ in matches if not _NEGATED.search(said[: match_.start()][-40:])}
+    matches = re.finditer(pattern, text, re.I)
+    return {match_[1].lower() for match_ in matches if not _NEGATED.search(text[: match_.start()][-40:])}
 
 
 def _alone(name: str) -> str:
@@ -256,32 +256,32 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     marks = list(_MARK.finditer(plain))
     if not marks and finish == "length":
         return Read(None, "truncated", "the reply was cut off before its answer")
-    said = plain[marks[-1].end() :].strip() if marks else plain
+    answer = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
-    begin, end, flat = said.find("{"), said.rfind("}"), list[str]()
+    begin, end, flat = answer.find("{"), answer.rfind("}"), list[str]()
     if 0 <= begin < end:  # a reply that is one flat JSON object is read as text
         try:
-            value = strict_json(said[begin : end + 1])
+            value = strict_json(answer[begin : end + 1])
         except Rejected:
             value = None
         for name, inner in value.items() if isinstance(value, dict) else ():
             rows = inner.items() if isinstance(inner, dict) else [(name, inner)]
-            flat += [f"{key}: {one}" for key, one in rows if isinstance(one, str | int | float)]
-    said, marked = "; ".join(flat) or said, bool(marks)
+            flat += [f"{key}: {entry}" for key, entry in rows if isinstance(entry, str | int | float)]
+    answer, marked = "; ".join(flat) or answer, bool(marks)
     match question.answer:
         case kinds.Direction():
-            found = direction_said(said, marked)
+            reading = direction_said(answer, marked)
         case kinds.Number():
-            found = number_said(said, marked)
+            reading = number_said(answer, marked)
         case kinds.Weights():
-            found = weights_said(said, marked, names)
+            reading = weights_said(answer, marked, names)
         case kinds.Trade():
-            found = trade_said(said, names)
+            reading = trade_said(answer, names)
         case kinds.RegimeView():
-            found = regime_said(said)
-    if found.answer is None and _REFUSAL.search(plain):
+            reading = regime_said(answer)
+    if reading.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
-    return found
+    return reading
 
 
 _SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
@@ -414,31 +414,31 @@ def tabulate(
 
     def grouped(some: Sequence[Scored]) -> dict[Template, Floats]:
         values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
-        return {name: np.array(found) for name, found in values.items() if found}
+        return {name: np.array(scores) for name, scores in values.items() if scores}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
     # Means are of the full condition; where nothing was asked under it, of the other.
     main, whole = ("full", full) if full else ("restricted", restricted)
-    by_template, without = grouped(whole), {one.question.id: one.score.score for one in restricted}
+    by_template, without = grouped(whole), {scored.question.id: scored.score.score for scored in restricted}
     lost = {
         name: [
-            one.score.score - without[one.question.id]
-            for one in {one.question.id: one for one in full}.values()
-            if one.question.id in without and one.question.template == name
+            scored.score.score - without[scored.question.id]
+            for scored in {scored.question.id: scored for scored in full}.values()
+            if scored.question.id in without and scored.question.template == name
         ]
         for name in kinds.ABLATED
     }
-    found: list[tuple[str, dict[str, str], Cell | None]] = []
-    found += [(main, {"template": name}, cell(values)) for name, values in by_template.items()]
+    cells: list[tuple[str, dict[str, str], Cell | None]] = []
+    cells += [(main, {"template": name}, cell(values)) for name, values in by_template.items()]
     if full:
-        found += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
-    found += [
+        cells += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
+    cells += [
         ("full less restricted", {"template": name}, cell(np.array(values), difference=True))
         for name, values in lost.items()
         if values
     ]
     mean, formula, judgment = (over(by_template, names) for names in (TEMPLATES, FORMULA, JUDGMENT))
     by_regime = {name: grouped([one for one in whole if one.question.regime == name]) for name in kinds.REGIME_NAMES}
-    found += [(main, {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
-    found += [(main, {"kind": "formula"}, formula), (main, {"kind": "judgment"}, judgment), (main, {}, mean)]
-    return [(condition, labels, one) for condition, labels, one in found if one is not None]
+    cells += [(main, {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
+    cells += [(main, {"kind": "formula"}, formula), (main, {"kind": "judgment"}, judgment), (main, {}, mean)]
+    return [(condition, labels, cell) for condition, labels, cell in cells if cell is not None]

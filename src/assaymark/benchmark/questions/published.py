@@ -102,7 +102,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
         raise InputError(path.name, [f"cannot be read: {exc.strerror or exc}"]) from None
     except UnicodeDecodeError as exc:
         raise InputError(path.name, [f"is not UTF-8 text: byte {exc.start}"]) from None
-    found: list[Question] = []
+    questions: list[Question] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -110,23 +110,23 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 fields = strict_json(line)
                 if not isinstance(fields, dict):
                     raise InputError("", ["must be an object"])
-                found.append(_question(fields))
+                questions.append(_question(fields))
             except Rejected as exc:
                 problems.append(Problem(f"line {number}", str(exc)))
             except InputError as exc:
                 problems += [
                     Problem(f"line {number}, {problem.where}".rstrip(", "), problem.what) for problem in exc.problems
                 ]
-    counted = Counter(one.id for one in found)
+    counted = Counter(question.id for question in questions)
     twice = [mark for mark, count in counted.items() if count > 1]
     problems += [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         rest = [Problem("", f"and {more} more")] if more > 0 else []
         raise InputError(path.name, [*problems[:_MOST_PROBLEMS], *rest])
-    if not found:
+    if not questions:
         raise InputError(path.name, ["holds no questions; JSON lines are expected, one question a line"])
-    return tuple(found)
+    return tuple(questions)
 
 
 def _question(fields: Mapping[str, JSON]) -> Question:
@@ -134,9 +134,9 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     ours, problems = "payload" in fields, list[Problem]()
     at = "template_id" if "template_id" in fields and not ours else "template"
     where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
-    for name, known in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
-        if fields.get(name) not in known:
-            what = f"must be one of {', '.join(known)} (got {shown(fields.get(name))})"
+    for name, choices in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
+        if fields.get(name) not in choices:
+            what = f"must be one of {', '.join(choices)} (got {shown(fields.get(name))})"
             problems.append(Problem(name, what))
     try:
         day = date.fromisoformat(str(fields.get(where[3])))
@@ -148,26 +148,26 @@ def _question(fields: Mapping[str, JSON]) -> Question:
     template, split, regime = (cast(Any, fields[name]) for name in where[:3])
     kind, blank, _ = _KINDS[template]
     if ours:
-        made: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
-        found = Question(
-            _text(fields, "id"), template, split, regime, day, _record(made, fields, "payload"),
+        shape: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
+        question = Question(
+            _text(fields, "id"), template, split, regime, day, _record(shape, fields, "payload"),
             _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
         )  # fmt: skip
-        if fields.get("prompt") != found.prompt("full"):
+        if fields.get("prompt") != question.prompt("full"):
             what = "is not the one that its payload gives in this version of assaymark"
             raise InputError("", [Problem("prompt", what)])
-        return found
+        return question
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
     mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
     empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
-    said, number = fields.get("answer"), fields.get("answer_numeric")
+    answer, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
         return replace(empty, answer=kinds.Number(float(number)))
-    read = read_answer(empty, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
+    read = read_answer(empty, f"ANSWER: {answer}" if isinstance(answer, str | int | float) else "")
     if read.answer is None:
-        raise InputError("", [Problem("answer", f"{read.reason} (got {shown(said)})")])
+        raise InputError("", [Problem("answer", f"{read.reason} (got {shown(answer)})")])
     return replace(empty, answer=read.answer)
 
 
@@ -185,7 +185,7 @@ def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:
-        problems = [Problem(f"{name}.{one.where}".rstrip("."), one.what) for one in problems_of(exc)]
+        problems = [Problem(f"{name}.{problem.where}".rstrip("."), problem.what) for problem in problems_of(exc)]
         raise InputError("", problems) from None
 
 
@@ -197,78 +197,78 @@ _FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimal
 @lru_cache(maxsize=4096)  # the same lines surround many questions
 def _said(line: str) -> frozenset[int]:
     """The numbers of a line that could be of an answer, percentages as shares, in units of the fourth decimal."""
-    found = [float(one.rstrip(" %")) / (100.0 if one.endswith("%") else 1.0) for one in _STATED.findall(line)]
-    return frozenset([round(one * _PLACES) for one in found if one < 2.0])
+    numbers = [float(quote.rstrip(" %")) / (100.0 if quote.endswith("%") else 1.0) for quote in _STATED.findall(line)]
+    return frozenset([round(number * _PLACES) for number in numbers if number < 2.0])
 
 
 def _numbers(answer: Answer) -> np.ndarray:
     """The numbers of an answer; 0 and 1 tell nothing, because prompts speak of both."""
     match answer:
         case kinds.Number():
-            found = [answer.value]
+            numbers = [answer.value]
         case kinds.Weights():
-            found = list(answer.weights.values())
+            numbers = list(answer.weights.values())
         case kinds.Trade(size=size) if size is not None:
-            found = [size]
+            numbers = [size]
         case _:
-            found = []
-    return np.array([abs(one) for one in found if min(abs(one), abs(1.0 - abs(one))) > _FOUR])
+            numbers = []
+    return np.array([abs(number) for number in numbers if min(abs(number), abs(1.0 - abs(number))) > _FOUR])
 
 
-def manifest(made: QuestionSet) -> dict[str, JSON]:
+def manifest(dataset: QuestionSet) -> dict[str, JSON]:
     """What names a set: its digest, where it is from, how it was made, and how many items it has."""
-    counted = Counter((question.template, question.split) for question in made.questions)
+    counted = Counter((question.template, question.split) for question in dataset.questions)
     return {
-        "sha256": questions_digest(made.questions),
-        "items": len(made.questions),
+        "sha256": questions_digest(dataset.questions),
+        "items": len(dataset.questions),
         "counts": {name: {split: counted[name, split] for split in SPLITS} for name in TEMPLATES},
-        "market": {"source": made.source, "snapshot": made.snapshot},
-        "seed": made.seed,
-        "window": made.window,
-        "horizon": made.horizon,
-        "lookback": made.lookback,
+        "market": {"source": dataset.source, "snapshot": dataset.snapshot},
+        "seed": dataset.seed,
+        "window": dataset.window,
+        "horizon": dataset.horizon,
+        "lookback": dataset.lookback,
         "prompts": {"version": PROMPT_VERSION, "sha256": template_digest()},
     }
 
 
-def dataset_card(made: QuestionSet) -> str:
+def dataset_card(dataset: QuestionSet) -> str:
     """The card of a set, in Markdown."""
-    asked, facts = made.questions, manifest(made)
-    mine = {name: [one for one in asked if one.template == name] for name in TEMPLATES}
+    asked, facts = dataset.questions, manifest(dataset)
+    mine = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
     rows, regimes, texts = [], [], []
     for name, some in mine.items():
-        splits, labels = Counter(one.split for one in some), Counter(one.regime for one in some)
+        splits, labels = Counter(question.split for question in some), Counter(question.regime for question in some)
         rows.append([name, _KINDS[name][2], kinds.LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
         regimes.append([name, *(labels[regime] for regime in kinds.REGIME_NAMES)])
         if some:
-            with_text = float(np.mean([bool(one.context.news or one.context.filings) for one in some]))
-            characters = float(np.mean([len(one.prompt("full")) for one in some]))
+            with_text = float(np.mean([bool(question.context.news or question.context.filings) for question in some]))
+            characters = float(np.mean([len(question.prompt("full")) for question in some]))
             texts.append([name, f"{100 * with_text:.0f} %", f"{characters:,.0f}"])
-    rows.append(["all", "", "", *(sum(one.split == split for one in asked) for split in SPLITS), len(asked)])
-    ways = Counter(one.answer.way for one in asked if isinstance(one.answer, kinds.Direction))
+    rows.append(["all", "", "", *(sum(question.split == split for question in asked) for split in SPLITS), len(asked)])
+    ways = Counter(question.answer.way for question in asked if isinstance(question.answer, kinds.Direction))
     lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
-    told = {
+    tallies = {
         "T3 at the cap of 1": [
-            one.answer.value == 1.0
-            for one in asked
-            if isinstance(one.payload, kinds.PositionSize) and isinstance(one.answer, kinds.Number)
+            question.answer.value == 1.0
+            for question in asked
+            if isinstance(question.payload, kinds.PositionSize) and isinstance(question.answer, kinds.Number)
         ],
         "T4 with a required return that draws.binds": [
-            draws.binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
+            draws.binds(question.payload) for question in asked if isinstance(question.payload, kinds.PairAllocation)
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
-    lines += [f"- {what}: {sum(found)} of {len(found)}." for what, found in told.items() if found]
+    lines += [f"- {what}: {sum(flags)} of {len(flags)}." for what, flags in tallies.items() if flags]
     sizes = ["template", "with news or filings", "mean characters of the full prompt"]
     parts = [
         f"# PortBench questions: {len(asked):,} items",
-        f"Made by assaymark from the market `{made.source} {made.snapshot}`, seed {made.seed}.",
+        f"Made by assaymark from the market `{dataset.source} {dataset.snapshot}`, seed {dataset.seed}.",
         f"Prompts `{PROMPT_VERSION}`. sha256 of the JSON lines: `{facts['sha256']}`.",
         "## Templates and splits\n\n" + _table(["template", "asks for", "level", *SPLITS, "items"], rows),
         "## Regimes\n\n" + _table(["template", *kinds.REGIME_NAMES], regimes),
         "## Text\n\n" + _table(sizes, texts),
         "## Balance of the answers\n\n" + "\n".join(lines),
-        _ABOUT.format(window=made.window, horizon=made.horizon, lookback=made.lookback),
+        _ABOUT.format(window=dataset.window, horizon=dataset.horizon, lookback=dataset.lookback),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -328,24 +328,24 @@ def split_of(year: int) -> Split:
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Items of each template and split: in proportion to `SHARES`, whole, and even for T6."""
-    known = f"is no template; templates are {', '.join(TEMPLATES)}"
-    problems = [Problem(name, known) for name in counts if name not in TEMPLATES]
+    what = f"is no template; templates are {', '.join(TEMPLATES)}"
+    problems = [Problem(name, what) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
         problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
     if problems:
         raise InputError("counts", problems)
-    found = {}
+    numbers = {}
     total = sum(SHARES.values())
     for name, count in counts.items():
         step = 2 if name == "T6" else 1
         exact = {split: count * share / total / step for split, share in SHARES.items()}
         whole = {split: int(value) for split, value in exact.items()}
         short = count // step - sum(whole.values())
-        for split in sorted(SPLITS, key=lambda one: whole[one] - exact[one])[:short]:
+        for split in sorted(SPLITS, key=lambda split: whole[split] - exact[split])[:short]:
             whole[split] += 1
-        found.update({(name, split): step * value for split, value in whole.items() if value})
-    return found
+        numbers.update({(name, split): step * value for split, value in whole.items() if value})
+    return numbers
 
 
 def chosen_days(
@@ -355,7 +355,7 @@ def chosen_days(
 
     Every regime that any class is in has a share of them.
     """
-    problems, found = [], {}
+    problems, chosen = [], {}
     back = max(window, LONGEST_LOOK)
     rows = np.arange(back, history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
@@ -364,7 +364,7 @@ def chosen_days(
     index = class_index(fill_gaps(history.bars["close"]), history.listings)
     labels = {kind: regimes(path) for kind, path in index.items()}
     for split in SPLITS:
-        most = max((count for (_, one), count in wanted.items() if one == split), default=0)
+        most = max((count for (_, part), count in wanted.items() if part == split), default=0)
         if not most:
             continue
         alone = wanted.get(("T7", split), 0)
@@ -387,10 +387,10 @@ def chosen_days(
         for row in order:
             if len(days) < count:
                 days.setdefault(int(row), "EQ")
-        found[split] = sorted(days.items())
+        chosen[split] = sorted(days.items())
     if problems:
         raise InputError(f"market {history.source} {history.snapshot}".strip(), problems)
-    return found
+    return chosen
 
 
 _TRIES = 40
@@ -424,24 +424,24 @@ def generate_questions(
         problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
     if problems:
         raise InputError("questions", problems)
-    for what, given, known in (
+    for what, given, choices in (
         ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
         ("split", set(splits), SPLITS),
     ):
-        for name in sorted(given - set(known)):
-            raise UnknownNameError(what, name, known)
+        for name in sorted(given - set(choices)):
+            raise UnknownNameError(what, name, choices)
     days = chosen_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
-    found: list[Question] = []
+    questions: list[Question] = []
     for split, rows in days.items():
         left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
         views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
-        found += maker.split(split, left, views, len(rows))
-    return QuestionSet(tuple(found), history.source, history.snapshot, seed, window, horizon, lookback)
+        questions += maker.split(split, left, views, len(rows))
+    return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
 @dataclass(slots=True)
@@ -469,7 +469,7 @@ class _Maker:
         self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
     ) -> list[Question]:
         """The questions of one split: every day has its share of each template, and what days before could not make."""
-        found: list[Question] = []
+        questions: list[Question] = []
         done: Counter[Template] = Counter()
         for place, (row, kind, day) in enumerate(days, 1):
             equities = day.regime("EQ")
@@ -489,16 +489,16 @@ class _Maker:
                     # Without the lines that happen to state a number of the answer, as a share or in percent; with its
                     # neighbours, because two numbers that are nearly one may be rounded apart.
                     places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
-                    told = frozenset(place + step for place in places for step in (-1, 0, 1))
+                    giveaways = frozenset(place + step for place in places for step in (-1, 0, 1))
                     about = context.macro, context.news, context.filings
-                    kept = (tuple([line for line in lines if told.isdisjoint(_said(line))]) for lines in about)
-                    bare = Context(context.regime, *kept) if told else context
-                    found.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
+                    cleaned = (tuple([line for line in lines if giveaways.isdisjoint(_said(line))]) for lines in about)
+                    bare = Context(context.regime, *cleaned) if giveaways else context
+                    questions.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
         if short:
             what = "; the market has too few instruments or classes that give such questions"
             raise InputError(f"market {self.history.source}", [f"could not make {', '.join(short)}{what}"])
-        return found
+        return questions
 
     def of_day(
         self,

@@ -42,8 +42,8 @@ class Question:
     @property
     def instruments(self) -> tuple[str, ...]:
         """The instruments it is about; none in T7."""
-        one = getattr(self.payload, "instrument", None)
-        return (one,) if one is not None else tuple(getattr(self.payload, "instruments", ()))
+        instrument = getattr(self.payload, "instrument", None)
+        return (instrument,) if instrument is not None else tuple(getattr(self.payload, "instruments", ()))
 
     def given(self, condition: Condition = "full") -> dict[str, JSON]:
         """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours."""
@@ -89,21 +89,21 @@ def answer_of(payload: Payload) -> Answer:
         case kinds.PairAllocation():
             first = unconstrained(payload)
             if binds(payload):
-                one, other = payload.means
-                if payload.floor > max(one, other):
+                mean, other = payload.means
+                if payload.floor > max(mean, other):
                     raise NotMeasurableError(
-                        f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}"
+                        f"no weights earn {payload.floor:g}: the larger mean is {max(mean, other):g}"
                     )
-                first = (payload.floor - other) / (one - other)
+                first = (payload.floor - other) / (mean - other)
             return kinds.Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
         case kinds.SharpeAllocation():
-            found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
-            if found.status != "optimal":
-                raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
-            return kinds.Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
+            solution = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
+            if solution.status != "optimal":
+                raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {solution.status}")
+            return kinds.Weights(dict(zip(payload.instruments, solution.weights.tolist(), strict=True)))
         case kinds.Rebalancing():
             off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
-            sizes = sorted((abs(one) for one in off), reverse=True)
+            sizes = sorted((abs(drift) for drift in off), reverse=True)
             if sizes[0] - sizes[1] < 1e-9:
                 raise NotMeasurableError("two weights are equally far from their targets")
             if sizes[0] <= payload.threshold:
@@ -116,8 +116,8 @@ def answer_of(payload: Payload) -> Answer:
 
 def unconstrained(payload: kinds.PairAllocation) -> float:
     """The weight of the first instrument at least variance, within [0, 1], before the floor is looked at."""
-    (one, other), both = payload.volatilities, payload.covariance
-    spread = one**2 + other**2 - 2.0 * both
+    (first, other), both = payload.volatilities, payload.covariance
+    spread = first**2 + other**2 - 2.0 * both
     if not spread > 0:
         raise NotMeasurableError("two instruments without a difference in return have no weights of least variance")
     # The seed clips at 0 only; a weight over 1 is a short of the other instrument.
@@ -166,7 +166,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     if len(columns) < count:
         raise Unsuitable(f"{count} classes are needed")
     chosen = rng.permutation(len(columns))[:count]
-    return [one_of(rng, columns[int(one)]) for one in chosen]
+    return [one_of(rng, columns[int(place)]) for place in chosen]
 
 
 def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
@@ -177,11 +177,11 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
         return rebalancing(rng, day, odd, lookback)
     if name == "T5":  # three to six instruments of different classes
         columns = several(rng, day, int(rng.integers(3, 7)))
-        found = day.returns[-window:, columns]
-        means = tuple(round(float(one) * YEAR, 6) for one in found.mean(axis=0))
+        sample = day.returns[-window:, columns]
+        means = tuple(round(float(mean) * YEAR, 6) for mean in sample.mean(axis=0))
         if max(means) <= RISK_FREE + 0.001:
             raise Unsuitable("none earns more than the riskless rate")
-        covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(found))
+        covariance = tuple(tuple(round(cell, 10) for cell in row) for row in _covariance(sample))
         return kinds.SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
     column = one_of(rng, one_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
@@ -202,8 +202,8 @@ def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kind
     """T4: the required return is drawn above or below what the weights of least variance earn."""
     columns = several(rng, day, 2)
     returns = day.returns[-window:, columns]
-    spreads = [round(volatility(one), 6) for one in returns.T]
-    first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
+    spreads = [round(volatility(series), 6) for series in returns.T]
+    first, second = (round(float(mean) * YEAR, 6) for mean in returns.mean(axis=0))
     both = round(_covariance(returns)[0][1], 10)
     free = kinds.PairAllocation(
         (day.ids[columns[0]], day.ids[columns[1]]), (spreads[0], spreads[1]), (first, second), both,
@@ -305,9 +305,9 @@ class Day:
         for name in (name for name in ids if name in self.companies):
             filed = sorted(self.view.fundamentals(name), key=lambda fundamental: fundamental.filed_at)[-_MOST_FILINGS:]
             filings += [
-                f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
-                f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
-                for one in filed
+                f"[filing, {_ago(self.day, filing.filed_at.date())}] {name}: "
+                f"{_line(filing.field.replace('_', ' '))} {filing.value:g} {_line(filing.unit)}"
+                for filing in filed
             ]
         return Context(regime, self.macro, tuple(news[-most:]), tuple(filings))
 
@@ -319,28 +319,28 @@ def _ago(today: date, day: date) -> str:
 
 def _line(text: str) -> str:
     """A text from outside as part of one line: it cannot pass for a line of the prompt, nor fill it."""
-    found = " ".join(text.split())
-    return found if len(found) <= LONGEST_ITEM else found[: LONGEST_ITEM - 3] + "..."
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_ITEM else line[: LONGEST_ITEM - 3] + "..."
 
 
 def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
     """The view of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
-    held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
+    traded = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
     returns = np.round(market.simple_returns(prices.values), 6)
-    usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
+    usable = np.isfinite(prices.values).all(axis=0) & np.array([name in traded for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     news = []
-    for one in view.news(NEWS_DAYS):
-        line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
-        news.append((frozenset(one.instruments), line))
+    for item in view.news(NEWS_DAYS):
+        line = f"[{_line(item.source)}, {_ago(today, item.published_at.date())}] {_line(item.text)}"
+        news.append((frozenset(item.instruments), line))
     return Day(
         today, prices.values, returns, prices.ids,
-        {name: kept for name, at in market.class_members(listings).items() if (kept := at[usable[at]]).size},
+        {name: columns for name, at in market.class_members(listings).items() if (columns := at[usable[at]]).size},
         market.class_index(prices.values[1:], listings),
         tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view, tuple(news),
+        frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view, tuple(news),
     )  # fmt: skip
 
 

@@ -57,13 +57,13 @@ class Catalogue:
         problems: list[Problem] = []
         for name, source in sources.items():
             try:
-                found = dict(_flat(tomllib.loads(source)))
+                entries = dict(_flat(tomllib.loads(source)))
             except tomllib.TOMLDecodeError as exc:
                 problems.append(Problem(name, f"is not TOML: {exc}"))
                 continue
-            problems += [Problem(f"{name}, {key}", "is given twice") for key in found if key in texts]
-            problems += [Problem(f"{name}, {key}", "must be a text") for key, text in found.items() if text is None]
-            texts |= {key: text for key, text in found.items() if text is not None}
+            problems += [Problem(f"{name}, {key}", "is given twice") for key in entries if key in texts]
+            problems += [Problem(f"{name}, {key}", "must be a text") for key, text in entries.items() if text is None]
+            texts |= {key: text for key, text in entries.items() if text is not None}
         problems += [Problem(key, "must not be empty") for key in _OWN if texts.get(key) == ""]
         asked: dict[str, set[str]] = {}
         for key, text in texts.items():
@@ -78,11 +78,11 @@ class Catalogue:
                     wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
                     what = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
                     problems.append(Problem(key, what))
-        known: Mapping[str, str] = english().texts if language != ENGLISH else texts
-        problems += [Problem(key, "is missing") for key in known if key not in texts]
-        problems += [Problem(key, "is no message") for key in sorted({*texts} - {*known, *_OWN})]
-        for key in sorted(asked.keys() & known.keys()) if language != ENGLISH else ():
-            wanted = {name for name, _, _ in _fields(known[key])}
+        expected: Mapping[str, str] = english().texts if language != ENGLISH else texts
+        problems += [Problem(key, "is missing") for key in expected if key not in texts]
+        problems += [Problem(key, "is no message") for key in sorted({*texts} - {*expected, *_OWN})]
+        for key in sorted(asked.keys() & expected.keys()) if language != ENGLISH else ():
+            wanted = {name for name, _, _ in _fields(expected[key])}
             if asked[key] != wanted:
                 named, got = (", ".join(sorted(names)) or "none" for names in (wanted, asked[key]))
                 problems.append(Problem(key, f"must have the values {named} (got {got})"))
@@ -141,12 +141,12 @@ def catalogue(language: str) -> Catalogue:
     if language not in languages():
         raise UnknownNameError("language", language, languages())
     folder = files(__name__)
-    found = {
-        one.name: one.read_text(encoding="utf-8")
-        for one in folder.iterdir()
-        if one.name.endswith(".toml") and one.name.partition(".")[0] == language
+    sources = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in folder.iterdir()
+        if path.name.endswith(".toml") and path.name.partition(".")[0] == language
     }
-    return Catalogue.of(dict(sorted(found.items())), language)
+    return Catalogue.of(dict(sorted(sources.items())), language)
 
 
 def english() -> Catalogue:
@@ -157,7 +157,7 @@ def english() -> Catalogue:
 @cache
 def languages() -> tuple[str, ...]:
     """The languages that come with the package, English first."""
-    names = {one.name.partition(".")[0] for one in files(__name__).iterdir() if one.name.endswith(".toml")}
+    names = {path.name.partition(".")[0] for path in files(__name__).iterdir() if path.name.endswith(".toml")}
     return (ENGLISH, *sorted(names - {ENGLISH}))
 
 
@@ -166,18 +166,18 @@ def stand_ins(
     made_by: str = "agents",
 ) -> str:  # fmt: skip
     """The sentence to say with a claim whose judges or agents are built in; empty where none is."""
-    graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
-    if graded and made:
+    graded, decided = (bool(who) and all(who.values()) for who in (judges, agents))
+    if graded and decided:
         return words.say("stand_ins.both")
-    found = []
+    lines = []
     if some := [clean(name, 60) for name, built_in in judges.items() if built_in]:
-        found.append(words.say("stand_ins.graded" if graded else "stand_ins.graded_part", names=words.names(some)))
-    mine = [clean(name, 60) for name in subjects if agents.get(name)]
-    if made:
-        found.append(words.say(f"stand_ins.{made_by}"))
-    elif mine:
-        found.append(words.say("stand_ins.some", names=words.names(mine), n=len(mine)))
-    return " ".join(found)
+        lines.append(words.say("stand_ins.graded" if graded else "stand_ins.graded_part", names=words.names(some)))
+    names = [clean(name, 60) for name in subjects if agents.get(name)]
+    if decided:
+        lines.append(words.say(f"stand_ins.{made_by}"))
+    elif names:
+        lines.append(words.say("stand_ins.some", names=words.names(names), n=len(names)))
+    return " ".join(lines)
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str | None]]:

@@ -145,20 +145,20 @@ class AnthropicModel(base.SdkModel):
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
-        raw, found = base.read_object(body, at)
-        if found.get("type") != "message" or not isinstance(found.get("content"), list):
+        raw, content = base.read_object(body, at)
+        if content.get("type") != "message" or not isinstance(content.get("content"), list):
             what = f"the reply of {at.address} is no message of the Messages API"
             raise ModelError(f"anthropic: {what}", retryable=False)
-        blocks = [block for block in base.parts_of(found, "content") if block.get("type") == "text"]
+        blocks = [block for block in base.parts_of(content, "content") if block.get("type") == "text"]
         text = "".join(base.text_of(block.get("text")) for block in blocks)
-        finish, usage = _FINISH.get(str(found.get("stop_reason")), "stop"), base.part_of(found, "usage")
+        finish, usage = _FINISH.get(str(content.get("stop_reason")), "stop"), base.part_of(content, "usage")
         if finish == "refusal" and not text:
-            text = base.text_of(base.part_of(found, "stop_details").get("explanation"))
+            text = base.text_of(base.part_of(content, "stop_details").get("explanation"))
         # ``input_tokens`` of the API leaves out what was read from and written to its cache
         fresh, cached = base.count_of(usage.get("input_tokens")), base.count_of(usage.get("cache_read_input_tokens"))
         written = base.count_of(usage.get("cache_creation_input_tokens"))
         return Reply(
-            at.scrubbed(text), base.word_of(found.get("model")) or call.model, finish, raw,
+            at.scrubbed(text), base.word_of(content.get("model")) or call.model, finish, raw,
             input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
             output_tokens=base.count_of(usage.get("output_tokens")),
             reasoning_tokens=base.count_of(base.part_of(usage, "output_tokens_details").get("thinking_tokens")),
@@ -195,8 +195,8 @@ class AnthropicBatches(batches.StreamedBatches):
     async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
         running: str | None = None
         async for batch in batches.newest(self.batches.list(limit=100, extra_headers=self.headers)):
-            made = batch.created_at
-            if isinstance(made, datetime) and made.timestamp() < after:
+            created = batch.created_at
+            if isinstance(created, datetime) and created.timestamp() < after:
                 break
             counts = [base.count_of(getattr(batch.request_counts, name, None)) or 0 for name in _COUNTS]
             if sum(counts) != len(keys) or batch.id in known:
@@ -214,10 +214,10 @@ class AnthropicBatches(batches.StreamedBatches):
 
     async def _state(self, remote: str) -> batches.BatchState:
         batch = await self._retrieved(remote)
-        found = base.part_of(batch, "request_counts")
+        counts = base.part_of(batch, "request_counts")
         if batch.get("archived_at") and not batch.get("results_url"):
             return batches.BatchState("gone", reason=f"the results of batch {remote} are no longer kept")
-        done, failed, expired = (base.count_of(found.get(name)) or 0 for name in ("succeeded", "errored", "expired"))
+        done, failed, expired = (base.count_of(counts.get(name)) or 0 for name in ("succeeded", "errored", "expired"))
         status: batches.Status = "ended" if batch.get("cancel_initiated_at") is None else "cancelled"
         status = status if batch.get("processing_status") == "ended" else "running"
         return batches.BatchState(status, done, failed, expired)
@@ -236,5 +236,5 @@ class AnthropicBatches(batches.StreamedBatches):
         if kind == "errored" and isinstance(error, dict):
             status = _STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400)
             raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
-        why, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
-        raise ModelError(f"anthropic: {why}", retryable=retryable)
+        reason, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
+        raise ModelError(f"anthropic: {reason}", retryable=retryable)

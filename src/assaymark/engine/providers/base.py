@@ -119,24 +119,24 @@ def causes(exc: BaseException) -> Iterator[BaseException]:
         at = at.__cause__ or at.__context__
 
 
-def refusal(found: Refused, at: Transport) -> ModelError:
+def refusal(reply: Refused, at: Transport) -> ModelError:
     """What an answer with a status of failure means; see `as_model_error`."""
-    status, model = found.status, repr(at.model)
-    filtered = bool(found.words & _FILTERED or _FILTERED_SAID.search(found.message))
-    of_schema = status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
+    status, model = reply.status, repr(at.model)
+    filtered = bool(reply.words & _FILTERED or _FILTERED_SAID.search(reply.message))
+    of_schema = status in (400, 422) and _SCHEMA.search(f"{reply.message} {' '.join(reply.words)}") is not None
     passing = status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
     redirects, quota = 300 <= status < 400, True
-    if status == 401 or found.words & _WRONG_KEY:
+    if status == 401 or reply.words & _WRONG_KEY:
         what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
             what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
-    elif status == 402 or found.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(found.message)):
+    elif status == 402 or reply.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(reply.message)):
         what = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
-    elif found.words & _NOWHERE:
+    elif reply.words & _NOWHERE:
         what = f"{at.address} is not available to this account ({status})"
     else:
         quota = False
-        if found.html and not passing:
+        if reply.html and not passing:
             what = not_an_api(at, status)
         elif of_schema:
             advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
@@ -153,14 +153,14 @@ def refusal(found: Refused, at: Transport) -> ModelError:
             what = f"the request was refused ({status}) for {model}"
     retryable = passing and not quota
     # whether it holds for whatever else the same model is asked in the same way
-    always = not quota and not retryable and (found.html or status == 404 or redirects or of_schema)
+    always = not quota and not retryable and (reply.html or status == 404 or redirects or of_schema)
     refused: Literal["content", "call"] | None = None
     if not (quota or retryable or always):
         refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
-    said = "" if found.html or not found.message else f": {at.shown(found.message)}"
+    detail = "" if reply.html or not reply.message else f": {at.shown(reply.message)}"
     return ModelError(
-        f"{at.provider.name}: {what}{said}", retryable=retryable,
-        retry_after=retry_after_of(found.headers) if retryable else None, quota=quota, always=always, refused=refused,
+        f"{at.provider.name}: {what}{detail}", retryable=retryable,
+        retry_after=retry_after_of(reply.headers) if retryable else None, quota=quota, always=always, refused=refused,
     )  # fmt: skip
 
 
@@ -192,25 +192,25 @@ def words_of(body: Any) -> tuple[frozenset[str], str]:
         return frozenset(), str(inner)
     details = inner.get("details")
     parts = [inner, *(details if isinstance(details, list) else [details])]
-    found = (part.get(name) for part in parts if isinstance(part, dict) for name in _WORDS)
-    return frozenset(word for word in found if isinstance(word, str)), str(inner.get("message") or "")
+    words = (part.get(name) for part in parts if isinstance(part, dict) for name in _WORDS)
+    return frozenset(word for word in words if isinstance(word, str)), str(inner.get("message") or "")
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date."""
-    seen = {name.lower(): value for name, value in headers.items()}
+    fields = {name.lower(): value for name, value in headers.items()}
     wait = math.nan
     for name, divisor in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
         try:
-            found = float(seen.get(name, "")) / divisor
+            seconds = float(fields.get(name, "")) / divisor
         except ValueError:
             continue
-        wait = found if math.isfinite(found) else wait
+        wait = seconds if math.isfinite(seconds) else wait
     if math.isnan(wait):
         dates: list[datetime | None] = []
         for name in ("retry-after", "date"):
             try:
-                date = parsedate_to_datetime(seen.get(name, ""))
+                date = parsedate_to_datetime(fields.get(name, ""))
             except (TypeError, ValueError, OverflowError):
                 dates.append(None)
                 continue
@@ -301,15 +301,15 @@ def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
     if is_html(text):
         raise ModelError(f"{name}: {not_an_api(at, 200)}", retryable=False)
     try:
-        found = json.loads(text, parse_int=lambda digits: int(digits[:_MOST_DIGITS]))  # no count or time is longer
+        content = json.loads(text, parse_int=lambda digits: int(digits[:_MOST_DIGITS]))  # no count or time is longer
     except RecursionError:
         raise ModelError(f"{name}: the reply is nested too deeply", retryable=False) from None
     except ValueError:
         start = f"it starts with {at.shown(text[:80])!r}"
         raise ModelError(f"{name}: the reply of {at.address} is not JSON ({start})", retryable=True) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ModelError(f"{name}: the reply of {at.address} is no JSON object", retryable=False)
-    return text, found
+    return text, content
 
 
 def count_of(value: object) -> int | None:
@@ -327,15 +327,15 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def part_of(found: object, name: str) -> dict[str, Any]:
+def part_of(parent: object, name: str) -> dict[str, Any]:
     """An object inside of an object, empty where there is none."""
-    part = found.get(name) if isinstance(found, dict) else None
+    part = parent.get(name) if isinstance(parent, dict) else None
     return part if isinstance(part, dict) else {}
 
 
-def parts_of(found: object, name: str) -> list[dict[str, Any]]:
+def parts_of(parent: object, name: str) -> list[dict[str, Any]]:
     """The objects of a list inside of an object."""
-    parts = found.get(name) if isinstance(found, dict) else None
+    parts = parent.get(name) if isinstance(parent, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
@@ -364,11 +364,11 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
     """The schema of a reply for a provider's structured output, unchanged."""
     problems: list[str] = []
     try:
-        found = json.loads(schema.text)
+        tree = json.loads(schema.text)
     except (ValueError, RecursionError) as exc:
         problems.append(f"the schema is not JSON ({type(exc).__name__})")
-        found = {"type": "object", "additionalProperties": False}
-    for where, node in _parts_of_schema(found):
+        tree = {"type": "object", "additionalProperties": False}
+    for where, node in _parts_of_schema(tree):
         if not isinstance(node, dict):
             problems.append(f"{where}: must be an object (got {type(node).__name__})")
             continue
@@ -381,11 +381,11 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
                 problems.append(f"{where}: additionalProperties must be false")
             if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
                 problems.append(f"{where}: every property must be required")
-    if not problems and found.get("type") != "object":
+    if not problems and tree.get("type") != "object":
         problems = ["schema: the outermost type must be 'object'"]
     if problems:
         raise ModelError(f"no strict reply schema: {'; '.join(problems[:10])}", retryable=False)
-    return dict(found)
+    return dict(tree)
 
 
 def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:

@@ -190,8 +190,8 @@ class RemoteBatches(ABC):
             first, page = first and not lines, list[Result]()
             for line in lines:
                 if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
-                    found = _KEY.search(line[:_HEAD_BYTES])
-                    page.append((found[1].decode() if found else "", outcome))
+                    match = _KEY.search(line[:_HEAD_BYTES])
+                    page.append((match[1].decode() if match else "", outcome))
                     continue
                 try:
                     record = json.loads(line)
@@ -259,16 +259,16 @@ async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
     """The lines of a file that are not empty, with only the beginning of one that is longer than is kept."""
     rest = bytearray()
     async for chunk in chunks:
-        found: list[bytes] = []
+        lines: list[bytes] = []
         *ended, last = chunk.split(b"\n")
         for part in ended:
             rest += part
             if rest.strip():
-                found.append(bytes(rest[: MOST_KEPT_BYTES + 1]))
+                lines.append(bytes(rest[: MOST_KEPT_BYTES + 1]))
             rest = bytearray()
         rest += last
         del rest[MOST_KEPT_BYTES + 1 :]
-        yield found
+        yield lines
     if rest.strip():
         yield [bytes(rest)]
 

@@ -94,11 +94,11 @@ class GoogleModel(base.SdkModel):
             config |= {"response_mime_type": "application/json", "response_json_schema": schema}
         budget = call.args.get("thinking_budget")
         thinking = None if budget is None else {"thinking_budget": budget}
-        given = {
+        settings = {
             "temperature": call.temperature, "seed": call.seed, "max_output_tokens": call.args.get("max_tokens"),
             "thinking_config": thinking if call.effort is None else {"thinking_level": call.effort.upper()},
         }  # fmt: skip
-        config |= {name: value for name, value in given.items() if value is not None}
+        config |= {name: value for name, value in settings.items() if value is not None}
         contents = [{"role": "user", "parts": [{"text": text}]} for text in users]
         return {"model": at.model, "contents": contents, "config": config}
 
@@ -148,34 +148,34 @@ class GoogleModel(base.SdkModel):
             return base.as_model_error(exc, at)
         words, message = base.words_of(body)
         details = base.parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
-        quotas = [str(one.get("quotaId", "")) for detail in details for one in base.parts_of(detail, "violations")]
+        quotas = [str(quota.get("quotaId", "")) for detail in details for quota in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
             return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message), at)
-        known = getattr(getattr(exc, "response", None), "headers", None)
-        headers = {str(name): str(value) for name, value in dict(known or {}).items()}
-        waits = [found[1] for detail in details if (found := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
+        given = getattr(getattr(exc, "response", None), "headers", None)
+        headers = {str(name): str(value) for name, value in dict(given or {}).items()}
+        waits = [match[1] for detail in details if (match := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
         if waits:
             headers.setdefault("retry-after", waits[0])
         return base.refusal(base.Refused(status, words, message, headers), at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
-        raw, found = base.read_object(body, at)
-        candidates, feedback, usage = found.get("candidates"), found.get("promptFeedback"), found.get("usageMetadata")
+        raw, reply = base.read_object(body, at)
+        candidates, feedback, usage = reply.get("candidates"), reply.get("promptFeedback"), reply.get("usageMetadata")
         first = candidates[0] if isinstance(candidates, list) and candidates else None
         if not isinstance(first, dict):
             if not isinstance(feedback, dict) and not isinstance(usage, dict):
                 raise ModelError(f"google: the reply of {at.address} is none of generateContent", retryable=False)
             first = {}
-        blocked = base.part_of(found, "promptFeedback").get("blockReason") is not None
-        said = [part for part in base.parts_of(first.get("content"), "parts") if part.get("thought") is not True]
+        blocked = base.part_of(reply, "promptFeedback").get("blockReason") is not None
+        parts = [part for part in base.parts_of(first.get("content"), "parts") if part.get("thought") is not True]
         names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
         prompt, written, thought, cached = (
-            base.count_of(base.part_of(found, "usageMetadata").get(name)) for name in names
+            base.count_of(base.part_of(reply, "usageMetadata").get(name)) for name in names
         )
         return Reply(
-            at.scrubbed("".join(base.text_of(part.get("text")) for part in said)),
-            base.word_of(found.get("modelVersion")) or call.model,
+            at.scrubbed("".join(base.text_of(part.get("text")) for part in parts)),
+            base.word_of(reply.get("modelVersion")) or call.model,
             "refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
             raw,
             input_tokens=prompt,
@@ -225,8 +225,8 @@ class GoogleBatches(batches.RemoteBatches):
         job = await self.client().sdk.aio.batches.get(name=remote)
         status = _STATUS.get(str(getattr(job.state, "value", None)), "running")
         if status == "refused":
-            said = getattr(job.error, "message", None) or "no reason is given"
-            return batches.BatchState(status, reason=self.at.shown(str(said)), retryable=True)
+            message = getattr(job.error, "message", None) or "no reason is given"
+            return batches.BatchState(status, reason=self.at.shown(str(message)), retryable=True)
         return batches.BatchState(status)
 
     async def _cancel(self, remote: str) -> None:
@@ -237,13 +237,13 @@ class GoogleBatches(batches.RemoteBatches):
         name = getattr(job.dest, "file_name", None)
         if name is None:
             return  # of one that expired nothing is left
-        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
+        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
             download = self.client(batches.MOST_RESULT_BYTES).sdk.aio.files.download
-            await download(file=self.remote_of(name), destination=kept)
-            kept.seek(0)
+            await download(file=self.remote_of(name), destination=spool)
+            spool.seek(0)
 
             async def chunks() -> AsyncIterator[bytes]:
-                while chunk := kept.read(_CHUNK):
+                while chunk := spool.read(_CHUNK):
                     yield chunk
 
             async for page in self.pages(chunks()):
@@ -255,7 +255,7 @@ class GoogleBatches(batches.RemoteBatches):
             return self.reply_in(response)
         if isinstance(error, dict):
             code = error.get("code")
-            known = _STATUS_OF_CODES.get(code, code) if isinstance(code, int) else 500
-            known = known if 400 <= known < 600 else 500
-            raise base.refusal(base.Refused(known, *base.words_of(error)), self.at)
+            status = _STATUS_OF_CODES.get(code, code) if isinstance(code, int) else 500
+            status = status if 400 <= status < 600 else 500
+            raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
         raise ModelError("google: a result has neither a response nor an error", retryable=True)

@@ -196,10 +196,10 @@ def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = strict_json(text)
+        content = strict_json(text)
     except Rejected:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 _TRIES: Final = 3
@@ -233,16 +233,16 @@ class Site:
     @classmethod
     def of(cls, url: str) -> Site:
         """The parts of an address: http or https, host, port, path, and nothing else."""
-        found = _URL.fullmatch(url)
-        secure = found is not None and found["scheme"] == "https"
-        port = int(found["port"] or (443 if secure else 80)) if found is not None else 0
-        if found is None or not 0 < port < 65536:
+        match = _URL.fullmatch(url)
+        secure = match is not None and match["scheme"] == "https"
+        port = int(match["port"] or (443 if secure else 80)) if match is not None else 0
+        if match is None or not 0 < port < 65536:
             allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
-            seen = f"got {url[:80]!r}"
+            detail = f"got {url[:80]!r}"
             if may_hold_secret(url):
-                seen = "not shown: it may hold a secret; name a variable in args.token_env instead"
-            raise InputError("address of an agent", [Problem("", f"{allowed} ({seen})")])
-        return cls(secure, found["host"].strip("[]"), port, found["path"] or "/")
+                detail = "not shown: it may hold a secret; name a variable in args.token_env instead"
+            raise InputError("address of an agent", [Problem("", f"{allowed} ({detail})")])
+        return cls(secure, match["host"].strip("[]"), port, match["path"] or "/")
 
 
 class HttpAgent:
@@ -290,17 +290,17 @@ class HttpAgent:
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
-                found = await apart(post, post.leave)
+                answer = await apart(post, post.leave)
                 for _ in range(_TRIES - 1):  # only a refused connection is tried again, for then nothing was sent
-                    if not (isinstance(found, AgentFailure) and found.failure == "refused"):
+                    if not (isinstance(answer, AgentFailure) and answer.failure == "refused"):
                         break
                     await self._sleep(_BETWEEN_TRIES_S)
-                    found = await apart(post, post.leave)
+                    answer = await apart(post, post.leave)
         except TimeoutError:
-            found = post.failed("timeout", f"no answer within {timeout_s:g} s")
-        if isinstance(found, AgentFailure):
-            return found.reply(call.model, raw=post.kept() if found.failure == "too large" else None)
-        return answered(found if token is None else scrub(found, [token]), call.model)
+            answer = post.failed("timeout", f"no answer within {timeout_s:g} s")
+        if isinstance(answer, AgentFailure):
+            return answer.reply(call.model, raw=post.kept() if answer.failure == "too large" else None)
+        return answered(answer if token is None else scrub(answer, [token]), call.model)
 
     def _token(self, call: CallSpec) -> Secret | None:
         name = call.args.get("token_env")
@@ -403,8 +403,8 @@ class _Post:
             if len(received) > LARGE_BYTES:
                 self._take_place()
         if len(received) > self._most:
-            kept = f"the first {MOST_KEPT_BYTES:,} are" if len(received) > MOST_KEPT_BYTES else "it is"
-            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {kept} kept as they came")
+            which = f"the first {MOST_KEPT_BYTES:,} are" if len(received) > MOST_KEPT_BYTES else "it is"
+            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {which} kept as they came")
         if declared is not None and len(received) < declared:
             return self.failed("cut", f"{len(received):,} of {declared:,} bytes arrived")
         try:
@@ -461,15 +461,15 @@ class PythonAgent:
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
-                found = await apart(lambda: self._decided(call))
+                answer = await apart(lambda: self._decided(call))
         except TimeoutError:
-            found = failure("timeout", f"no answer within {timeout_s:g} s")
-        if isinstance(found, AgentFailure):
-            return found.reply(call.model)
-        if len(found.encode("utf-8", "surrogatepass")) > self._max_bytes:
+            answer = failure("timeout", f"no answer within {timeout_s:g} s")
+        if isinstance(answer, AgentFailure):
+            return answer.reply(call.model)
+        if len(answer.encode("utf-8", "surrogatepass")) > self._max_bytes:
             detail = f"the answer has more than {self._max_bytes:,} bytes; it is kept as it came"
-            return failure("too large", detail, found).reply(call.model, raw=found[:MOST_KEPT_BYTES])
-        return answered(found, call.model)
+            return failure("too large", detail, answer).reply(call.model, raw=answer[:MOST_KEPT_BYTES])
+        return answered(answer, call.model)
 
     def _decided(self, call: CallSpec) -> str | AgentFailure:
         """The text of what the callable returned, or what went wrong; in the thread."""
@@ -483,15 +483,15 @@ class PythonAgent:
             result = decide(context)
             return _text(asyncio.run(awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
-            found = failure("exception", _named(exc))
+            raised = failure("exception", _named(exc))
             # file and line where it raised, in code that is not of an installed package if any of it is not
             frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
             if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
                 frames = [(code.co_filename, code.co_firstlineno)]
-            own = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
-            what = found.detail
+            user_frames = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
+            what = raised.detail
             if frames:
-                path, line = (own or frames)[-1]
+                path, line = (user_frames or frames)[-1]
                 here = Path(path)
                 shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
                 what += f" ({failure('exception', str(shown)).detail}, line {line})"
@@ -499,7 +499,7 @@ class PythonAgent:
                 stops = "stopped here, because of --strict-agents; every reply so far is kept"
                 raise InputError(call.model, [f"raised {what}; {stops}"]) from None
             self._raised.append(what)
-            return found
+            return raised
 
     def _callable(self) -> Decide:
         if self._decide is None:
@@ -511,10 +511,10 @@ def load_agent(name: str) -> Decide:
     """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``."""
     try:
         if (point := _entry_point(name)) is not None:
-            found = point.load()
+            target = point.load()
         else:
             module, _, attribute = name.partition(":")
-            found = reduce(getattr, attribute.split("."), importlib.import_module(module))
+            target = reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as exc:
         problem = failure("exception", _named(exc)).detail
         if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
@@ -524,9 +524,9 @@ def load_agent(name: str) -> Decide:
                 advice = f"{module} is in this folder: put PYTHONPATH=. in front of the command"
             problem = f"there is no module {module!r} on the path of Python; {advice}, or install it"
         raise ModelError(f"python/{name} cannot be loaded: {problem}", retryable=False) from None
-    if not callable(found):
-        raise ModelError(f"python/{name} is no callable (got {type(found).__name__})", retryable=False)
-    decide: Decide = found
+    if not callable(target):
+        raise ModelError(f"python/{name} is no callable (got {type(target).__name__})", retryable=False)
+    decide: Decide = target
     return decide
 
 
@@ -544,28 +544,28 @@ def _text(result: object) -> str | AgentFailure:
     if isinstance(result, str):
         return result
     if not isinstance(result, Decision | Mapping):
-        seen = type(result).__name__
-        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
+        kind = type(result).__name__
+        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {kind})")
     try:
         raw = to_json(result)
         if "actions" not in raw or "orders" in raw:
             return canonical_json(raw)
         # what is not of a decision's form stays as it is, for the reader to refuse
-        found: dict[str, JSON] = {"orders": raw["actions"], "rationale": raw.get("rationale")}
+        fields: dict[str, JSON] = {"orders": raw["actions"], "rationale": raw.get("rationale")}
         actions, texts = raw["actions"], raw.get("rationales")
         if isinstance(actions, list) and parts_of(raw, "actions") == actions:
-            found["orders"] = [
-                {"instrument": one.get("instrument"), "side": one.get("kind")}
-                | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
-                for one in actions
-                if one.get("kind") not in _NOT_TRADED
+            fields["orders"] = [
+                {"instrument": action.get("instrument"), "side": action.get("kind")}
+                | ({} if action.get("quantity") is None else {"quantity": action["quantity"]})
+                for action in actions
+                if action.get("kind") not in _NOT_TRADED
             ]
         if isinstance(texts, list) and parts_of(raw, "rationales") == texts:
-            judged = [str(one.get("text", "")) for one in texts if one.get("kind", "summary") in JUDGED_KINDS]
-            found["rationale"] = "\n\n".join(judged)
-        said = part_of(raw, "agent")
-        optional = {"confidence": raw.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
-        return canonical_json(found | {name: one for name, one in optional.items() if one is not None and one != ""})
+            judged = [str(text.get("text", "")) for text in texts if text.get("kind", "summary") in JUDGED_KINDS]
+            fields["rationale"] = "\n\n".join(judged)
+        agent = part_of(raw, "agent")
+        optional = {"confidence": raw.get("confidence"), **{name: agent.get(name) for name in ("model", "fingerprint")}}
+        return canonical_json(fields | {name: one for name, one in optional.items() if one is not None and one != ""})
     except (TypeError, ValueError, RecursionError) as exc:
         return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
 

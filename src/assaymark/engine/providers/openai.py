@@ -31,7 +31,7 @@ _TOP_P: Final[Mapping[str, Rule]] = {"top_p": (lambda value: is_number(value, 0,
 _CHAT_RULES: Final[Mapping[str, Rule]] = {
     **_TOP_P, "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
     "extra_body": (
-        lambda value: (found := _extra(value)) is not None and not _OUR_FIELDS & set(found),
+        lambda value: (extra := _extra(value)) is not None and not _OUR_FIELDS & set(extra),
         f"an object, or the JSON text of one, without {', '.join(sorted(_OUR_FIELDS))}: a call sets these itself",
     ),
 }  # fmt: skip
@@ -42,10 +42,10 @@ _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded
 def _extra(value: object) -> dict[str, Any] | None:
     """An object as it is or as JSON text, which is how a study file can hold one; None if it is neither."""
     try:
-        found = strict_json(value) if isinstance(value, str) else value
+        content = strict_json(value) if isinstance(value, str) else value
     except Rejected:
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 class _OpenAI(base.SdkModel):
@@ -86,13 +86,13 @@ class _OpenAI(base.SdkModel):
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body. A failure with status 200: a refusal of the content is an outcome, else an error."""
-        raw, found = base.read_object(body, at)
-        model = base.word_of(found.get("model")) or call.model
-        if not isinstance(found.get("error"), dict):
-            reply = self._reply(at, found)
+        raw, content = base.read_object(body, at)
+        model = base.word_of(content.get("model")) or call.model
+        if not isinstance(content.get("error"), dict):
+            reply = self._reply(at, content)
             return replace(reply, text=at.scrubbed(reply.text), raw=raw, model=model)
-        words, message = base.words_of(found)
-        code = found["error"].get("code")
+        words, message = base.words_of(content)
+        code = content["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
         error = base.refusal(base.Refused(status, words, message), at)
@@ -101,22 +101,22 @@ class _OpenAI(base.SdkModel):
         return Reply(at.scrubbed(message), model, "refusal", raw)
 
     @abstractmethod
-    def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
+    def _reply(self, at: Transport, content: dict[str, Any]) -> Reply:
         """The reply in a body that says no error."""
 
     def _filled(self, at: Transport, call: CallSpec, **fields: object) -> dict[str, Any]:
         """A body with the fields that a call asks for."""
-        said = [{"role": message.role, "content": message.text} for message in call.messages]
+        turns = [{"role": message.role, "content": message.text} for message in call.messages]
         given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
-        return {"model": at.model, self.messages: said} | {name: one for name, one in given.items() if one is not None}
+        return {"model": at.model, self.messages: turns} | {name: arg for name, arg in given.items() if arg is not None}
 
     def _other_api(self, at: Transport) -> ModelError:
         what = f"the reply of {at.address} is none of the {self.api[0]} API"
         return ModelError(f"{at.provider.name}: {what}; {self.api[1]}", retryable=False)
 
-    def _tokens(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _tokens(self, content: dict[str, Any]) -> dict[str, Any]:
         """The counts of a body."""
-        usage, (asked, answered) = base.part_of(found, "usage"), self.counts
+        usage, (asked, answered) = base.part_of(content, "usage"), self.counts
         return {
             "input_tokens": base.count_of(usage.get(asked)), "output_tokens": base.count_of(usage.get(answered)),
             "reasoning_tokens": base.count_of(base.part_of(usage, f"{answered}_details").get("reasoning_tokens")),
@@ -149,24 +149,24 @@ class OpenAIModel(_OpenAI):
             body["reasoning"] = {"effort": call.effort}
         return body
 
-    def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
-        if not isinstance(found.get("output"), list):
+    def _reply(self, at: Transport, content: dict[str, Any]) -> Reply:
+        if not isinstance(content.get("output"), list):
             raise self._other_api(at)
-        status = found.get("status")
+        status = content.get("status")
         if status in ("queued", "in_progress", "cancelled", "failed"):
             raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
         # what the messages say, without comments on the way to the answer
-        messages = [item for item in base.parts_of(found, "output") if item.get("type") == "message"]
+        messages = [item for item in base.parts_of(content, "output") if item.get("type") == "message"]
         final = [item for item in messages if item.get("phase") != "commentary"] or messages
         parts = [part for item in final for part in base.parts_of(item, "content")]
         text = "".join(base.text_of(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(base.text_of(part.get("refusal")) for part in parts if part.get("type") == "refusal")
         finish: Finish = "stop"
         if status == "incomplete":  # for whatever reason: it is cut
-            filtered = base.part_of(found, "incomplete_details").get("reason") == "content_filter"
+            filtered = base.part_of(content, "incomplete_details").get("reason") == "content_filter"
             finish = "refusal" if filtered else "length"
         return Reply(text=refused or text, model="", finish="refusal" if refused else finish,
-                     **self._tokens(found))  # fmt: skip
+                     **self._tokens(content))  # fmt: skip
 
 
 class OpenAIChatModel(_OpenAI):
@@ -192,17 +192,17 @@ class OpenAIChatModel(_OpenAI):
             body["response_format"] = {"type": "json_object"}
         return body | (_extra(call.args.get("extra_body")) or {})
 
-    def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
-        choices = base.parts_of(found, "choices")
+    def _reply(self, at: Transport, content: dict[str, Any]) -> Reply:
+        choices = base.parts_of(content, "choices")
         if not choices or not isinstance(choices[0].get("message"), dict):
             raise self._other_api(at)
         message = choices[0]["message"]
         refused = base.text_of(message.get("refusal"))
         return Reply(
             text=refused or base.text_of(message.get("content")), model="",
-            fingerprint=base.word_of(found.get("system_fingerprint")),
+            fingerprint=base.word_of(content.get("system_fingerprint")),
             finish="refusal" if refused else _CHAT_FINISH.get(str(choices[0].get("finish_reason")), "stop"),
-            **self._tokens(found),
+            **self._tokens(content),
         )  # fmt: skip
 
 
@@ -248,9 +248,9 @@ class OpenAIBatches(batches.StreamedBatches):
         status = _STATUS.get(str(batch.get("status")), "running")
         if status == "refused":
             errors = base.parts_of(batch.get("errors"), "data")
-            said = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
+            message = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
             later = bool({str(error.get("code")) for error in errors} & _LATER)
-            return batches.BatchState(status, reason=self.at.shown(said or "no reason is given"), retryable=later)
+            return batches.BatchState(status, reason=self.at.shown(message or "no reason is given"), retryable=later)
         # Calls that expired are among the failed, or in neither of the two counts.
         expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0
         return batches.BatchState(status, done, failed, expired)
@@ -270,8 +270,8 @@ class OpenAIBatches(batches.StreamedBatches):
             if isinstance(status, int) and not 200 <= status < 300:
                 raise base.refusal(base.Refused(status, *base.words_of(body)), self.at)
             return self.reply_in(body)
-        why = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
-        raise ModelError(f"{self.at.provider.name}: {why}", retryable=error.get("code") != "batch_cancelled")
+        reason = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
+        raise ModelError(f"{self.at.provider.name}: {reason}", retryable=error.get("code") != "batch_cancelled")
 
 
 class OpenAIChatBatches(OpenAIBatches):

@@ -58,7 +58,7 @@ class Models(Mapping[str, Model]):
 
     def raised(self) -> list[str]:
         """What each Python agent raised, and how often: one line for each place in its code."""
-        agents = {name: one for name, one in self._made.items() if isinstance(one, PythonAgent)}
+        agents = {name: model for name, model in self._made.items() if isinstance(model, PythonAgent)}
         return [
             f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
             for name, agent in sorted(agents.items())
@@ -77,8 +77,8 @@ class Models(Mapping[str, Model]):
             if not rest or provider not in self._providers:
                 raise KeyError(str(self._unknown(name)))
             try:
-                made = self._providers[provider](rest)
-                self._made[name] = made.held(self._strict) if isinstance(made, PythonAgent) else made
+                model = self._providers[provider](rest)
+                self._made[name] = model.held(self._strict) if isinstance(model, PythonAgent) else model
             except InputError as exc:
                 raise KeyError(str(exc)) from None
         return self._made[name]
@@ -86,14 +86,14 @@ class Models(Mapping[str, Model]):
     def _unknown(self, name: str) -> UnknownNameError:
         """That nobody has this name. Of a provider that nobody knows, the others are named, not the models of one."""
         provider, _, rest = name.partition("/")
-        ours = {one.partition("/")[0] for one in self._fixed}
+        ours = {name.partition("/")[0] for name in self._fixed}
         if not rest or provider in ours:
             return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
         near = (
             ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
         )
-        known = [*(f"{our}/MODEL" for our in ours), *EXAMPLES]
-        return UnknownNameError("model", name, known, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
+        names = [*(f"{our}/MODEL" for our in ours), *EXAMPLES]
+        return UnknownNameError("model", name, names, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fixed)

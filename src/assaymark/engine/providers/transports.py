@@ -133,18 +133,18 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
 
     A provider without variables for its keys looks for one by itself, unless the call names one.
     """
-    known = os.environ if environ is None else environ
+    env = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
-    base_url = written or (known.get(provider.base_env) if provider.base_env else None) or None
+    base_url = written or (env.get(provider.base_env) if provider.base_env else None) or None
     if base_url is not None and (problem := address_problem(base_url)):
         raise ModelError(f"{'base_url' if written else provider.base_env}: {problem}", retryable=False, quota=True)
     tried = (str(named),) if named else (() if written else provider.key_envs)
-    key_env = next((name for name in tried if known.get(name)), None)
+    key_env = next((name for name in tried if env.get(name)), None)
     if key_env is None and (named or (base_url is None and tried)):
         raise ModelError(
             f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
         )
-    key = Secret(known[key_env]) if key_env else None  # no local of a traceback holds it in plain
+    key = Secret(env[key_env]) if key_env else None  # no local of a traceback holds it in plain
     if key is not None and _KEY.fullmatch(key.reveal()) is None:
         problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
         raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
@@ -173,12 +173,12 @@ class PerLoop(Generic[C]):
 
     async def of(self, transport: Transport) -> C:
         """The client of a transport on this loop."""
-        held = self._held.setdefault(asyncio.get_running_loop(), {})
-        if transport not in held:
+        clients = self._held.setdefault(asyncio.get_running_loop(), {})
+        if transport not in clients:
             client = self._make(transport)
-            held[transport] = (client, self._keep(client))
-            await anext(held[transport][1])
-        return held[transport][0]
+            clients[transport] = (client, self._keep(client))
+            await anext(clients[transport][1])
+        return clients[transport][0]
 
     async def aclose(self) -> None:
         """Close the clients of this loop now."""
@@ -236,8 +236,8 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
         elif name not in rules:
             allowed = sorted({"base_url", "api_key_env", *rules})
             near = get_close_matches(name, allowed, n=1)
-            found = f"; did you mean {near[0]!r}? Allowed:" if near else "; allowed:"
-            yield f"unknown argument {name!r} of {model}{found} {', '.join(allowed)}"
+            hint = f"; did you mean {near[0]!r}? Allowed:" if near else "; allowed:"
+            yield f"unknown argument {name!r} of {model}{hint} {', '.join(allowed)}"
         elif not rules[name][0](value):
             yield f"{name} must be {rules[name][1]} (got {value!r})"
 

@@ -136,7 +136,7 @@ class Material:
 
         The first line that prints it, else the first that prints one which it rounds to four digits or more.
         """
-        found = []
+        hits = []
         size, unit = abs(number.value), number.unit
         fine = len(str(round(size / number.step))) >= _FINE
         reach = number.step * HALF if fine else size * _FINEST
@@ -144,18 +144,18 @@ class Material:
             for other, line in printed[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
                 same_unit = other.unit == unit or "percent" not in (other.unit, unit) or other.unit == "none"
                 if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
-                    found.append((abs(abs(other.value) - size) > size * _FINEST, at, line))
-        rounded, _, line = min(found, default=(False, 0, 0))
-        return (f"prompt:{line}", rounded) if found else None
+                    hits.append((abs(abs(other.value) - size) > size * _FINEST, at, line))
+        rounded, _, line = min(hits, default=(False, 0, 0))
+        return (f"prompt:{line}", rounded) if hits else None
 
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
         rows: list[tuple[str, str, str, float, str, str]] = []
-        if (held := context.portfolio) is not None:  # what was held before the decision, as facts
-            totals = (("portfolio cash", held.cash), ("portfolio nav value", held.nav))
+        if (portfolio := context.portfolio) is not None:  # what was held before the decision, as facts
+            totals = (("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav))
             rows = [(name, "", name, value, "usd", name) for name, value in totals]
-            rows += [(name, name, "units held", units, "count", "") for name, units in held.positions.items()]
+            rows += [(name, name, "units held", units, "count", "") for name, units in portfolio.positions.items()]
         holdings = [
             Fact(f"portfolio.{id_}", of, field, value, unit, note=note, available_at=context.cutoff)
             for id_, of, field, value, unit, note in rows
@@ -171,8 +171,8 @@ class Material:
         completeness: Completeness = "partial", series: Sequence[Series] = (),
     ) -> Material:  # fmt: skip
         """Material from its parts, for callers that have no context record."""
-        known = {instrument.id for instrument in instruments}
-        further = sorted({fact.instrument for fact in facts} - known - {""})
+        ids = {instrument.id for instrument in instruments}
+        further = sorted({fact.instrument for fact in facts} - ids - {""})
         subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
         # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
         rows = subjects.rows
@@ -190,8 +190,8 @@ class Material:
         keys = [label[part].tobytes() for part in parts]
         for key, part in zip(keys, parts, strict=True):
             if key not in known_horizons:
-                known_horizons[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
-        depth = np.array([one.depth for one in labels], dtype=bool)[label]
+                known_horizons[key] = frozenset(label.horizon for label in of_cell[part]) - {""}
+        depth = np.array([label.depth for label in labels], dtype=bool)[label]
         cells = Cells(
             Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
             bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
@@ -207,20 +207,20 @@ class Material:
                 for value, _ in _parts(fact):
                     shown[fact.instrument].setdefault(fact.as_of, value)
         # Numbers of constraints, and of the lines of prompts that oblige the agent to something.
-        found: list[Entry] = []
-        for one in rules:
-            if isinstance(one, Constraint):
-                words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+        entries: list[Entry] = []
+        for bound in rules:
+            if isinstance(bound, Constraint):
+                words = frozenset(words_of(f"{bound.kind} {bound.scope}".replace("_", " ")).forms)
                 # A limit of a kind has other names in a sentence, beside its own.
-                said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
-                found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
+                more = next((also for start, also in _LIMIT_WORDS.items() if bound.kind.startswith(start)), frozenset())
+                entries.append((bound.limit, bound.unit, words | more, "", f"constraint:{bound.kind}"))
             else:
-                found += _rules_of_text(one)
+                entries += _rules_of_text(bound)
         return cls(
             subjects=subjects,
             cells=cells,
             free=_free([fact for fact in facts if not fact.instrument]),
-            rules=_bag(found),
+            rules=_bag(entries),
             series=MappingProxyType(
                 {
                     name: Series(
@@ -232,7 +232,7 @@ class Material:
                     for name, bars in shown.items()
                     if len(bars) > 1
                 }
-                | {one.instrument: one for one in series}
+                | {bars.instrument: bars for bars in series}
             ),
             benchmark=benchmark,
             completeness=completeness,
@@ -257,8 +257,8 @@ _FINE = 4
 def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
     """The sizes of the numbers of a text in order, and each number with its line from 1."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found = sorted(extract_numbers(text), key=lambda number: abs(number.value))
-    return [abs(one.value) for one in found], [(one, bisect_right(starts, one.start)) for one in found]
+    prints = sorted(extract_numbers(text), key=lambda number: abs(number.value))
+    return [abs(number.value) for number in prints], [(number, bisect_right(starts, number.start)) for number in prints]
 
 
 @lru_cache(maxsize=4096)
@@ -312,7 +312,7 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
         for number in numbers:
             size = abs(number.value)
             # a number of the note that is one of the facts read from it, in whatever scale, is no further one
-            if not any(abs(size * f - known) <= 1e-9 * max(known, 1e-9) for known in sizes for f in _FACTORS):
+            if not any(abs(size * f - stored) <= 1e-9 * max(stored, 1e-9) for stored in sizes for f in _FACTORS):
                 sign = 0 if not number.signed else (-1 if number.value < 0 else 1)
                 entries.append((number.value, number.unit, words, members[0].id, sign, at, falling))
     values, units, named_by, ids, directions, notes, decreases = zip(*entries, strict=True) if entries else ((),) * 7
@@ -347,12 +347,12 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
     """The numbers of one line with its words; most lines of prompts recur from round to round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
-    found = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
+    entries = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
     for part in _SENTENCES.split(line):
         # a rule that is one short sentence is known by its only telling word, whatever else its line says
         if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _telling(part)) == 1:
-            found += [(number.value, number.unit, words) for number in extract_numbers(part)]
-    return tuple(dict.fromkeys(found))
+            entries += [(number.value, number.unit, words) for number in extract_numbers(part)]
+    return tuple(dict.fromkeys(entries))
 
 
 def _telling(text: str) -> frozenset[str]:
@@ -405,18 +405,18 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
             ("", "exposure", after.exposure, "usd"), ("", "equity", after.equity, "usd"),
         ]  # fmt: skip
     if context is not None and context.portfolio is not None:
-        held = context.portfolio.positions
-        entries += [(name, "units held before", units, "count") for name, units in held.items()]
+        positions = context.portfolio.positions
+        entries += [(name, "units held before", units, "count") for name, units in positions.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
 
 def owners_of(decision: Decision) -> dict[str, str]:
     """The texts that are the reason of exactly one instrument's action, with that instrument."""
-    found: dict[str, set[str]] = {}
+    reasons: dict[str, set[str]] = {}
     for action in decision.actions:
         if action.rationale:
-            found.setdefault(action.rationale.strip(), set()).add(action.instrument)
-    return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
+            reasons.setdefault(action.rationale.strip(), set()).add(action.instrument)
+    return {text: next(iter(owners)) for text, owners in reasons.items() if len(owners) == 1}
 
 
 def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:

@@ -92,9 +92,9 @@ def audit_texts(
         for text, instrument in (owners or {}).items()
         if instrument in material.subjects.rows
     }
-    found: list[Evidence] = []
+    ledger: list[Evidence] = []
     # The rulings are kept for texts that say the same thing again and again.
-    known: dict[object, Ruling] = {}
+    rulings: dict[object, Ruling] = {}
     for part, (kind, text) in enumerate(texts):
         numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
         if not numbers:
@@ -103,22 +103,22 @@ def audit_texts(
         repeats = len(numbers) >= _MANY
         for at, number in enumerate(numbers):
             key = read.key(at) if repeats else None
-            ruling = known.get(key) if repeats else None
+            ruling = rulings.get(key) if repeats else None
             if ruling is None:
                 around = read.around(at)
                 ruling = _IN_NAME if around is None else _decide(material, around, put_forward)
-                if repeats and len(known) < _MOST_KNOWN:
-                    known[key] = ruling
+                if repeats and len(rulings) < _MOST_KNOWN:
+                    rulings[key] = ruling
             if ruling is _IN_NAME:
                 continue
             state, rule, facts, row = ruling
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
-            found.append(Evidence(
+            ledger.append(Evidence(
                 decision, part, kind, number.start, number.quote, number.value, number.unit,
                 ids[row] if row >= 0 else "", state, facts, rule,
             ))  # fmt: skip
-    return found
+    return ledger
 
 
 def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> Ruling:
@@ -171,21 +171,21 @@ def _is_coarse_threshold(around: NumberContext) -> bool:
 
 def _stands(material: Material, around: NumberContext) -> Ruling | None:
     """Where the material holds the number as it is printed, whatever it is said of there; a sign goes with it."""
-    if (found := material.prints(around.number)) is not None:
-        where, rounded = found
+    if (printed := material.prints(around.number)) is not None:
+        where, rounded = printed
         return Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
     free, cells = material.free, material.cells
     for reading in readings(around.number):
         size, reach = reading.size, reading.size * _EXACT
-        for known in (free, cells):
-            values = known.values
+        for facts in (free, cells):
+            values = facts.values
             for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
                 if (
                     direction_fits(free, at, around)
-                    if known is free
+                    if facts is free
                     else sign_fits(around, values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth)
                 ):
-                    return Ruling("in_context", "in-facts", (known.ids[at],))
+                    return Ruling("in_context", "in-facts", (facts.ids[at],))
     return None
 
 
@@ -228,8 +228,8 @@ def chance_corrected(
         for places in groups.values():
             # Agreement of each number with each row of one material, over any cell and with the printed sign.
             items, cells = [members[at][0] for at in places], members[places[0]][1].cells
-            found = [(one.as_rate, one.size, one.half) for one in map(_reading, items)]
-            rate, size, half = (np.array(column)[:, None] for column in zip(*found, strict=True))
+            triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_reading, items)]
+            rate, size, half = (np.array(column)[:, None] for column in zip(*triples, strict=True))
             heads = [item.quote[:4] for item in items]
             signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads]
             sign = np.array(signs)[:, None]
@@ -292,8 +292,8 @@ def evidence_summary(
     level: float = 0.95, permutations: int = 200,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out."""
-    known = {decision.record_id: decision for decision in decisions}
-    ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))
+    by_id = {decision.record_id: decision for decision in decisions}
+    ledger = sorted((e for e in evidence if e.decision in by_id), key=lambda e: (e.decision, e.part, e.start))
     lines = [f"{item.decision}\t{item.part}\t{item.start}\t{item.state}\t{item.rule}" for item in ledger]
     lines += sorted(f"{decision.record_id}\t{decision.agent.id}\t{decision.cluster}" for decision in decisions)
     inputs = sha256_text("\n".join(lines))
@@ -332,8 +332,8 @@ def evidence_summary(
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
     value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
-        materials = {name: one if isinstance(one, Material) else Material.of(one) for name, one in contexts.items()}
-        context_of = {name: decision.context_id for name, decision in known.items()}
+        materials = {name: raw if isinstance(raw, Material) else Material.of(raw) for name, raw in contexts.items()}
+        context_of = {name: decision.context_id for name, decision in by_id.items()}
         try:
             value, n, detail = chance_corrected(ledger, materials, context_of, rng, permutations)
         except NotMeasurableError as exc:

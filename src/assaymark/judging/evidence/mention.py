@@ -58,8 +58,8 @@ class Sizes:
     def all_near(self, size: float, half: float) -> list[int]:
         """The same among all places, by bisection."""
         if self._sorted is None:
-            known = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
-            self._order = sorted(known, key=self.sizes.__getitem__)
+            places = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
+            self._order = sorted(places, key=self.sizes.__getitem__)
             self._sorted = [self.sizes[at] for at in self._order]
         ordered = self._sorted
         # the window is a little too wide; what the subtraction says decides
@@ -214,13 +214,13 @@ def extract_numbers(text: str) -> list[Number]:
         if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
             continue
         # most tokens have a unit, and what has one is a number without a look at what stands around it
-        held = False
+        of_shares = False
         if not (currency or (tail and letter != "M")):
             start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
             before, after = plain[max(0, start - _WINDOW) : start], plain[end : end + _WINDOW]
             if _masked(whole, fraction, letter, before, after):
                 continue
-            held = bool(_SHARES_AFTER.match(after))
+            of_shares = bool(_SHARES_AFTER.match(after))
         sign = sign2 or sign
         unit, scale = _unit_of(match, whole, fraction)
         value = float(digits + fraction.replace(",", ".")) * scale
@@ -229,7 +229,7 @@ def extract_numbers(text: str) -> list[Number]:
             Number(
                 match.start(), match.end(), match.group(), -value if sign and sign != "+" else value, unit,
                 scale * 10.0**-decimals, decimals, scale, bool(sign),
-                not (sign or fraction or tail or currency or digits != whole), held,
+                not (sign or fraction or tail or currency or digits != whole), of_shares,
             )
         )  # fmt: skip
     # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
@@ -242,7 +242,7 @@ def extract_numbers(text: str) -> list[Number]:
             read[i], read[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
         elif first.unit == "none" and second.unit != "none":
             read[i] = _with_unit(first, second.unit, second.scale)
-    return read if plain is text else [replace(one, quote=text[one.start : one.end]) for one in read]
+    return read if plain is text else [replace(number, quote=text[number.start : number.end]) for number in read]
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
@@ -366,12 +366,12 @@ class NumberContext:
         read, (start, end) = self.place.read, self.place.sentence
         here = _segment(read.text, self.number.start, start, end)
         sentence = read.sentence_at(self.number.start)
-        found = set()
+        rows = set()
         for mention in sentence.mentions[bisect_left(sentence.starts, start) : bisect_left(sentence.starts, end)]:
             there = _segment(read.text, mention.start, start, end)
             if there == here or not near(read.numbers, *there):
-                found.add(mention.row)
-        return frozenset(found)
+                rows.add(mention.row)
+        return frozenset(rows)
 
     @property
     def crowd(self) -> int:
@@ -401,8 +401,8 @@ class _Sentence:
         self.words = words_in(lower, start, end)
         self.breaks = [match.span() for match in BREAK.finditer(text, start, end)]
         # the search is dear and few sentences have one
-        told = bool(_UNSPACED.search(text, start, end)) or not SPAN_WORDS.isdisjoint(self.words.lowers)
-        self.spoken = SpokenHorizons(text, start, end) if told else NO_HORIZONS
+        has_spans = bool(_UNSPACED.search(text, start, end)) or not SPAN_WORDS.isdisjoint(self.words.lowers)
+        self.spoken = SpokenHorizons(text, start, end) if has_spans else NO_HORIZONS
         self.mentions = subjects.mentions(text, self.words)
         self.starts = [mention.start for mention in self.mentions]
 

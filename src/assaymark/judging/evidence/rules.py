@@ -81,7 +81,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
     if place.read.pieces.whole(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
     # Behind the number can stand no words but those of a horizon.
-    if not all(one in _BEHIND or one in _WINDOW or one in _SPAN or one[0].isdigit() for one in around.trail):
+    if not all(word in _BEHIND or word in _WINDOW or word in _SPAN or word[0].isdigit() for word in around.trail):
         return False
     if _POINTS.search(around.number.quote) or not around.horizons <= {label.horizon}:
         return False
@@ -108,20 +108,20 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
         if token.kind == "word" and token.lower not in _PLAIN and _plain_form(token.lower) not in printed:
             return False
     # Every word of the field stands before the number, but for the benchmark in "beta to SPY", which is read as a name.
-    said = {_plain_form(token.lower) for token in lead if token.kind == "word"}
+    words = {_plain_form(token.lower) for token in lead if token.kind == "word"}
     wanted = {_plain_form(word) for word in label.printed if canonical(word) in label.kinds}
-    missing = wanted - said
+    missing = wanted - words
     named = any(token.kind == "name" for token in lead)
-    if not said & wanted or (missing and not (named and len(missing) == 1 and len(wanted) > 1)):
+    if not words & wanted or (missing and not (named and len(missing) == 1 and len(wanted) > 1)):
         return False
     if not behind(within(around.number.end, right)) or not nothing_else(left, right, _LEFT_OVER):
         return False
     # What comes first sets no scene: only names, or further figures that are stated as plainly.
     before = within(start, left)
     if any(token.kind == "number" for token in before):
-        fields = frozenset().union(*(_forms(one.printed) for one in material.cells.labels))
-        known = (t.kind != "word" or t.lower in _PLAIN | _TURNS or _plain_form(t.lower) in fields for t in before)
-        if not all(known):
+        fields = frozenset().union(*(_forms(label.printed) for label in material.cells.labels))
+        plain = (t.kind != "word" or t.lower in _PLAIN | _TURNS or _plain_form(t.lower) in fields for t in before)
+        if not all(plain):
             return False
     elif not all(token.kind == "name" or token.lower in _PLAIN for token in before):
         return False
@@ -144,7 +144,7 @@ def _tokens(around: NumberContext) -> list[_Token]:
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
-    taken = [_Token(one.start, one.end, "", "number") for one in near(place.read.numbers, start, end)]
+    taken = [_Token(number.start, number.end, "", "number") for number in near(place.read.numbers, start, end)]
     taken += [
         _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
     ]
@@ -152,7 +152,7 @@ def _tokens(around: NumberContext) -> list[_Token]:
     words = sentence.words
     for at in range(*words.within(start, end)):
         first, last = words.starts[at], words.end(at)
-        if not any(one.start < last and first < one.end for one in taken):
+        if not any(token.start < last and first < token.end for token in taken):
             kind = "horizon" if is_horizon(words.forms[at]) else "word"
             taken.append(_Token(first, last, words.lowers[at], kind))
     taken.sort(key=lambda token: token.start)
@@ -243,7 +243,7 @@ _ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0:
 
 def match_cell(material: Material, around: NumberContext) -> Ruling | None:
     """The best-labelled cell that agrees with the number, of the nearest instrument that it can be about; or None."""
-    cells, found, best = material.cells, None, -1
+    cells, ruling, best = material.cells, None, -1
     money, values = around.number.unit == "usd", cells.values
     read = readings(around.number, percent_of_plain=True)
     for row in around.rows:
@@ -258,8 +258,8 @@ def match_cell(material: Material, around: NumberContext) -> Ruling | None:
                 if (around.number.bare or order > 0) and not label.kinds & around.words:
                     continue
                 if (tier > 0 or significant(around.number) >= 3) and tier > best:
-                    best, found = tier, Ruling("supported", _ROW_RULES[tier], (cells.ids[cell],), row)
-    return found
+                    best, ruling = tier, Ruling("supported", _ROW_RULES[tier], (cells.ids[cell],), row)
+    return ruling
 
 
 def match_free(free: FreeFacts, around: NumberContext, words: frozenset[str]) -> int | None:
@@ -341,9 +341,9 @@ def derive(material: Material, around: NumberContext) -> Ruling | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
-    found = _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
-    if found is not None or not _moves(around):
-        return found
+    ruling = _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
+    if ruling is not None or not _moves(around):
+        return ruling
     # How far one price of an instrument is from another one, such as the last from the one of its entry
     cells = material.cells
     for row in around.rows:
@@ -365,21 +365,21 @@ def _spread(material: Material, around: NumberContext) -> Ruling | None:
     pairs = [(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if min(a, b) >= 0]
     for pair in pairs[:_MOST_PAIRS]:
         # an agent measures against the benchmark, never the benchmark against something
-        one, other = sorted(pair, key=lambda row: row == material.benchmark)
-        left, right = cells.parts[one], cells.parts[other]
+        first, other = sorted(pair, key=lambda row: row == material.benchmark)
+        left, right = cells.parts[first], cells.parts[other]
         place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
         for at in range(left.start, left.stop):
             label = cells.labels[cells.label[at]]
             there = place.get(int(cells.label[at]))
             if there is None or label.kinds & _RELATIVE:
                 continue
-            tier = tier_of(label, around, cells.horizons[one])
+            tier = tier_of(label, around, cells.horizons[first])
             if tier == 0 or (tier == 1 and significant(around.number) < 3):
                 continue
             rate, plain = cells.values.rate, cells.values.plain
             gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
             if _is_gap(around, gap, ordered=other == material.benchmark):
-                return Ruling("derivable", "difference-of-rows", (cells.ids[at], cells.ids[there]), one)
+                return Ruling("derivable", "difference-of-rows", (cells.ids[at], cells.ids[there]), first)
     return None
 
 
@@ -507,11 +507,11 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
         return None
     size = abs(number.value) / number.scale
     half = number.step / number.scale * HALF if significant(number) >= _FINE else 0.0
-    for known in {size * factor for factor in _FACTORS}:
-        reach = (half * known / size if size else 0.0) + known * 1e-12
+    for truth in {size * factor for factor in _FACTORS}:
+        reach = (half * truth / size if size else 0.0) + truth * 1e-12
         for printed in map(_printed, material.prompts):
-            at = bisect_left(printed, known - reach)
-            if at < len(printed) and printed[at] <= known + reach:
+            at = bisect_left(printed, truth - reach)
+            if at < len(printed) and printed[at] <= truth + reach:
                 return None
     return Ruling("contradicted", "one-cell-differs", (cells.ids[closest[0]],), row)
 
@@ -538,10 +538,10 @@ def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
         loose = not number.signed or not cells.of_cell[cell].signed or value == 0
         sign = 1.0 if loose or (around.direction > 0) == (value > 0) else -1.0
         unit = value / plain if plain else 1.0
-        kept = min(step * unit, _COARSEST_RATE) if reading.as_rate else step
+        grain = min(step * unit, _COARSEST_RATE) if reading.as_rate else step
         for factor in _FACTORS if not math.isnan(rate) else _FACTORS[:1]:
             size = reading.size * factor
-            reach = max(reading.step * factor, kept)
+            reach = max(reading.step * factor, grain)
             # the other scale is a reading only where it comes close; a wide reach would make it equal to anything
             reach = reach if factor == 1.0 else min(reach, size * _CLOSE)
             if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
@@ -552,5 +552,5 @@ def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
 @lru_cache(maxsize=64)
 def _printed(text: str) -> tuple[float, ...]:
     """Every number that a text prints, dates and horizons and all, in order of size."""
-    found = _PRINTED.finditer(narrow(text))
-    return tuple(sorted({float(one.group().replace(",", "")) for one in found if len(one.group()) < _LONGEST_PRINTED}))
+    hits = _PRINTED.finditer(narrow(text))
+    return tuple(sorted({float(one.group().replace(",", "")) for one in hits if len(one.group()) < _LONGEST_PRINTED}))

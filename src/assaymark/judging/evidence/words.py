@@ -122,9 +122,9 @@ def words_of(text: str) -> Words:
 
 def words_in(lower: str, start: int, end: int) -> Words:
     """The words of ``lower[start:end]``, a lower-case text, with their places in the whole of it."""
-    found = [(match.start(), match.group()) for match in _TOKEN.finditer(lower, start, end)]
-    lowers = [word for _, word in found]
-    return Words([place for place, _ in found], lowers, [canonical(word) for word in lowers])
+    tokens = [(match.start(), match.group()) for match in _TOKEN.finditer(lower, start, end)]
+    lowers = [word for _, word in tokens]
+    return Words([place for place, _ in tokens], lowers, [canonical(word) for word in lowers])
 
 
 class SpokenHorizons:
@@ -134,19 +134,19 @@ class SpokenHorizons:
 
     def __init__(self, text: str, start: int = 0, end: int | None = None) -> None:
         stop = len(text) if end is None else end
-        found = []
+        spans = []
         for match in _SPACED_HORIZON.finditer(text, start, stop):
             count = SPELLED.get(match[1].lower(), match[1])
             if count.isascii() and count.isdigit():
-                found.append((match.start(), match.end(), count + _SPAN_UNITS[match[2][0].lower()]))
+                spans.append((match.start(), match.end(), count + _SPAN_UNITS[match[2][0].lower()]))
         if not text.isascii():
             for match in _CJK_HORIZON.finditer(text, start, stop):
                 times, unit = _CJK_UNITS[match[2] or match[3] or match[4]]
-                found.append((match.start(), match.end(), f"{int(match[1]) * times}{unit}"))
-            found.sort()
-        self._starts = [one[0] for one in found]
-        self._ends = [one[1] for one in found]
-        self._found = [one[2] for one in found]
+                spans.append((match.start(), match.end(), f"{int(match[1]) * times}{unit}"))
+            spans.sort()
+        self._starts = [span[0] for span in spans]
+        self._ends = [span[1] for span in spans]
+        self._found = [span[2] for span in spans]
 
     def within(self, start: int, end: int) -> frozenset[str]:
         """Those that stand wholly in ``start:end``."""
@@ -274,7 +274,7 @@ class Subjects:
 
     def mentions(self, text: str, words: Words) -> list[Mention]:
         """The instruments that these words of ``text`` name, leftmost longest, in order."""
-        found = []
+        hits = []
         phrases, symbols, forms, lowers = self.phrases, self.symbols, words.forms, words.lowers
         at, stop = 0, len(forms)
         while at < stop:
@@ -283,18 +283,18 @@ class Subjects:
                 continue
             length, row = self._longest(text, words, at, stop)
             if length:
-                found.append(Mention(words.starts[at], words.end(at + length - 1), row))
+                hits.append(Mention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
         if not self.unspaced or not words.starts:
-            return found
+            return hits
         # Names in scripts without blanks stand in the midst of other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
             Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
             for match in _unspaced_pattern(tuple(self.unspaced)).finditer(text, start, end)
         ]
-        kept = [one for one in found if not any(one.start < other.end and other.start < one.end for other in inside)]
-        return sorted(kept + inside, key=lambda mention: mention.start)
+        outside = [hit for hit in hits if not any(hit.start < other.end and other.start < hit.end for other in inside)]
+        return sorted(outside + inside, key=lambda mention: mention.start)
 
     def first(self, text: str, position: int) -> Mention | None:
         """The instrument that the word at ``position`` begins to name, if it does."""
@@ -304,10 +304,10 @@ class Subjects:
             return None
         line_end = text.find("\n", position, position + _LONGEST_NAME)
         part = text[position : line_end if line_end >= 0 else position + _LONGEST_NAME]
-        found = self.mentions(part, words_of(part))
-        if not found or found[0].start:
+        mentions = self.mentions(part, words_of(part))
+        if not mentions or mentions[0].start:
             return None
-        return Mention(position, position + found[0].end, found[0].row)
+        return Mention(position, position + mentions[0].end, mentions[0].row)
 
     def alone(self, word: str) -> int:
         """The row whose whole name, symbol or id is this one canonical word, or -1."""
@@ -336,14 +336,14 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
         # Whole names of an instrument as canonical words; the name is also known without its generic last words.
-        found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
+        forms = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
         symbol = (instrument.symbol or "").lower()
-        found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
+        forms |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
         names_name = words_of(instrument.name[:_LONGEST_NAME]).forms
         while len(names_name) > 1 and names_name[-1] in _GENERIC:
             names_name.pop()
-            found.add(tuple(names_name))
-        for phrase in {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
+            forms.add(tuple(names_name))
+        for phrase in {phrase for phrase in forms if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
     # Words of names that exactly one instrument uses, such as Korea for South Korea.
     texts = (" ".join((one.id, one.symbol or "", one.name, *one.aliases)) for one in instruments)
@@ -382,7 +382,7 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
 def _unspaced_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the names, the longest first; where one begins or ends in a Latin letter or digit, so does the word."""
     parts = []
-    for name in sorted(names, key=lambda one: (-len(one), one)):
+    for name in sorted(names, key=lambda name: (-len(name), name)):
         before = "(?<![A-Za-z0-9])" if name[0].isascii() else ""
         after = "(?![A-Za-z0-9])" if name[-1].isascii() else ""
         parts.append(f"{before}{re.escape(name)}{after}")

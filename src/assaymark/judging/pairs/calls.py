@@ -58,7 +58,7 @@ _VALUE = re.compile(r'\d|"[^"\n]+"|“[^”\n]+”')
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text: cut after a full stop, question or exclamation mark, and at line ends."""
-    return [one for one in _BREAK.split(text) if one]
+    return [sentence for sentence in _BREAK.split(text) if sentence]
 
 
 def has_value(sentence: str) -> bool:
@@ -81,8 +81,8 @@ def names(sentence: str, name: str) -> bool:
 @lru_cache(maxsize=8192)
 def marks(text: str, requirements: tuple[str, ...]) -> tuple[float, ...]:
     """The mark of each requirement in ``text``: `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``."""
-    found = sentences(text)
-    naming = ([has_value(one) for one in found if names(one, name)] for name in requirements)
+    lines = sentences(text)
+    naming = ([has_value(line) for line in lines if names(line, name)] for name in requirements)
     return tuple(MISSING if not values else MET if any(values) else PARTLY for values in naming)
 
 
@@ -170,8 +170,8 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
 
     def wording(task: Task, one: Requirement) -> Iterator[str]:
         if len(one.met) < 2 or repeated(one.met):
-            found = f"{len(one.met)}, {len(set(one.met))} different"
-            yield f"met must hold two or more wordings, all different (got {found})"
+            count = f"{len(one.met)}, {len(set(one.met))} different"
+            yield f"met must hold two or more wordings, all different (got {count})"
         pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
         for field, sentence in (*(("met", met) for met in one.met), ("partly", one.partly), ("neutral", one.neutral)):
             others = [name for name in task.names if name != one.name and names(sentence, name)]
@@ -190,8 +190,8 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
 
     for task in tasks:
         problems += [Problem(f"task {task.name}", what) for what in naming(task)]
-        for one in task.requirements:
-            problems += [Problem(f"task {task.name}, {one.name}", what) for what in wording(task, one)]
+        for need in task.requirements:
+            problems += [Problem(f"task {task.name}, {need.name}", what) for what in wording(task, need)]
     return problems
 
 
@@ -201,7 +201,7 @@ def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
     def turned(sentence: str, turn: int) -> str:
         return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
 
-    made = []
+    repeats = []
     for at in range(count):
         turn, task = at // len(tasks), tasks[at % len(tasks)]
         if turn:
@@ -211,8 +211,8 @@ def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
             )
             changed = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"}
             task = task.model_copy(update={**changed, "requirements": requirements})
-        made.append(task)
-    return tuple(made)
+        repeats.append(task)
+    return tuple(repeats)
 
 
 Order = Literal["uv", "vu"]
@@ -312,10 +312,10 @@ PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
 
 def checked_verdict(raw: JSON) -> PairVerdict:
     """The verdict of a judge's reply to a pair, held against its reason."""
-    found = p.members(raw, ("verdict", "reason"))
+    fields = p.members(raw, ("verdict", "reason"))
     words: tuple[PairVerdict, ...] = get_args(PairVerdict)
-    verdict = p.word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
-    named = set(_NAMED.findall(p.text_of(found["reason"], "reason", MOST_REASON)))
+    verdict = p.word_of(fields["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
+    named = set(_NAMED.findall(p.text_of(fields["reason"], "reason", MOST_REASON)))
     if verdict in ("1", "2") and named and verdict not in named:
         raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
     return verdict
@@ -377,18 +377,18 @@ def pair_texts(pair: Pair, order: Order, prompt: PairPrompt) -> tuple[str, str, 
 
 def pair_prompt_hashes(prompts: Sequence[str] = PAIR_PROMPTS) -> dict[str, str]:
     """sha256 of each variant's instruction together with the template and the reply schema."""
-    known = _known_prompts(prompts)
-    return {one: sha256_text("\n".join((pair_system_text(one), pair_template().text))) for one in known}
+    variants = _known_prompts(prompts)
+    return {variant: sha256_text("\n".join((pair_system_text(variant), pair_template().text))) for variant in variants}
 
 
 def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
     """The variants, each known and named once."""
-    found = [known for name in prompts for known in PAIR_PROMPTS if known == name]
+    variants = [variant for name in prompts for variant in PAIR_PROMPTS if variant == name]
     if unknown := [name for name in prompts if name not in PAIR_PROMPTS]:
         raise UnknownNameError("prompt variant", unknown[0], PAIR_PROMPTS)
-    if len(set(found)) < len(found):
-        raise InputError("datasheet", [Problem("variants", f"each is named once (got {', '.join(found)})")])
-    return tuple(found)
+    if len(set(variants)) < len(variants):
+        raise InputError("datasheet", [Problem("variants", f"each is named once (got {', '.join(variants)})")])
+    return tuple(variants)
 
 
 def plan_pair_calls(
@@ -453,9 +453,9 @@ def check(pairs: Sequence[Pair]) -> dict[str, int]:
     for pair in pairs:
         if pair.condition in _MATCHED:
             lengths.setdefault(pair.task, []).extend((pair.u.tokens, pair.v.tokens))
-    for task, found in lengths.items():
-        if max(found) - min(found) > LENGTH_TOLERANCE * max(found):
-            what = f"length: its texts have {min(found)} to {max(found)} tokens"
+    for task, sizes in lengths.items():
+        if max(sizes) - min(sizes) > LENGTH_TOLERANCE * max(sizes):
+            what = f"length: its texts have {min(sizes)} to {max(sizes)} tokens"
             problems.append(Problem(f"task {task}", what))
     ids: set[str] = set()
     contents: dict[tuple[str, str, str], str] = {}
@@ -468,7 +468,7 @@ def check(pairs: Sequence[Pair]) -> dict[str, int]:
             problems.append(Problem(f"pair {pair.id}", f"duplicates: has the same two texts as {other}"))
     if problems:
         raise InputError("stimuli", problems)
-    return dict.fromkeys(GATES, len(pairs)) | {"length": sum(one.condition in (*_MATCHED, "filler") for one in pairs)}
+    return dict.fromkeys(GATES, len(pairs)) | {"length": sum(pair.condition in (*_MATCHED, "filler") for pair in pairs)}
 
 
 def _gate_problems(pair: Pair) -> Iterator[str]:
@@ -526,5 +526,5 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
 @lru_cache(maxsize=8192)
 def _telling(text: str) -> str:
     """Words in a text that would tell a judge what is expected of it; empty if there are none."""
-    found = _TELLING.search(text)
-    return found.group() if found else ""
+    match = _TELLING.search(text)
+    return match.group() if match else ""

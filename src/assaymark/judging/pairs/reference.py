@@ -30,10 +30,10 @@ def read_pair(parts: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...], s
     """The pair of a prompt, from the texts of its user parts: situation, requirements, and the two texts."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a task and a pair of candidates are needed (got {len(parts)} parts)"])
-    found = sections(parts[1])
-    if [one.label for one in found] != ["candidate", "candidate"]:
-        raise InputError("prompt", [f"two candidates are needed (got {len(found)} sections)"])
-    return *_read_task(parts[0]), found[0].content, found[1].content
+    candidates = sections(parts[1])
+    if [section.label for section in candidates] != ["candidate", "candidate"]:
+        raise InputError("prompt", [f"two candidates are needed (got {len(candidates)} sections)"])
+    return *_read_task(parts[0]), candidates[0].content, candidates[1].content
 
 
 @lru_cache(maxsize=1024)
@@ -170,23 +170,23 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     if judge.model not in PLANTED_PAIRS:
         return {}
     planted = judges.planted_with(PLANTED_PAIRS, judge.model, judge.args)
-    found: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
+    entries: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     decided = planted.slot_bias + planted.surface + planted.one_sided
     for prompt in () if planted.invalid else prompts:
         # Everything without a difference in requirements, of which an instruction keeps a share.
-        kept = planted.kept(0, prompt)
-        values: list[Value] = [("dark_current", {}, planted.dark_current * kept)]
-        values += [("dark_current", {"variant": variant}, planted.dark_current * kept) for variant in _BLANKS]
-        values += [("graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept) for variant in CHANGES]
-        values.append(("filler.preference", {}, planted.filler * kept))
+        share = planted.kept(0, prompt)
+        values: list[Value] = [("dark_current", {}, planted.dark_current * share)]
+        values += [("dark_current", {"variant": variant}, planted.dark_current * share) for variant in _BLANKS]
+        values += [("graded_vacuum", {"variant": variant}, planted.raw * planted.near * share) for variant in CHANGES]
+        values.append(("filler.preference", {}, planted.filler * share))
         shares = {
-            "raw": planted.raw * kept, "tie_rate": 1.0 - planted.raw * kept, "stable": planted.surface * kept,
-            "positional": planted.slot_bias * kept, "one_sided": planted.one_sided * kept, "other": 0.0,
-            "other_pairs": 0.0, "no_preference": 1.0 - decided * kept,
+            "raw": planted.raw * share, "tie_rate": 1.0 - planted.raw * share, "stable": planted.surface * share,
+            "positional": planted.slot_bias * share, "one_sided": planted.one_sided * share, "other": 0.0,
+            "other_pairs": 0.0, "no_preference": 1.0 - decided * share,
         }  # fmt: skip
-        if kept and planted.slot_bias + planted.surface:
+        if share and planted.slot_bias + planted.surface:
             shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
-        if kept and planted.slot_bias:
+        if share and planted.slot_bias:
             shares["slot_1_share"] = planted.slot_1
         values += [
             (f"delta0.{name}", {"condition": condition}, value)
@@ -195,9 +195,9 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
         ]
         # The ladder, step by step, and the threshold on it.
         for delta in DELTAS:
-            labels, kept = {"delta": f"{delta:g}"}, planted.kept(delta, prompt)
-            correct, wrong = planted.correct(delta, prompt), planted.wrong(delta) * kept
-            tie = 1.0 - (1.0 - planted.missed(delta)) * kept
+            labels, share = {"delta": f"{delta:g}"}, planted.kept(delta, prompt)
+            correct, wrong = planted.correct(delta, prompt), planted.wrong(delta) * share
+            tie = 1.0 - (1.0 - planted.missed(delta)) * share
             rates = (("sensitivity", correct), ("wrong_rate", wrong), ("tie_rate", tie), ("miss_by_tie", tie))
             values += [(name, labels, value) for name, value in rates]
             if correct + wrong:
@@ -205,14 +205,14 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
         threshold = interpolated_threshold(planted, prompt)
         if threshold is not None:
             values.append(("threshold", {}, threshold))
-        found += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
+        entries += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
     if STRICT in prompts and not planted.invalid:
         # How far the strict instruction moves the tie rate of each condition.
-        found += [("criterion.shift", {"condition": one}, planted.raw * planted.strict_zero) for one in _EQUAL]
+        entries += [("criterion.shift", {"condition": label}, planted.raw * planted.strict_zero) for label in _EQUAL]
         for delta in DELTAS:
             shift = (1.0 - planted.missed(delta)) * planted.yields(delta)
-            found.append(("criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, shift))
-    return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in found}
+            entries.append(("criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, shift))
+    return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in entries}
 
 
 MORE_WORDS = 0.15
@@ -307,5 +307,5 @@ def _nearly_same(text_1: str, text_2: str) -> bool:
     first, second = _SPACE.split(text_1), _SPACE.split(text_2)
     if len(first) != len(second):
         return False
-    changed = [at for at, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
+    changed = [at for at, (word, other) in enumerate(zip(first, second, strict=True)) if word != other]
     return len(changed) <= NEAR_WORDS and all(at % 2 == 0 for at in changed)

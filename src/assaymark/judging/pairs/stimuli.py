@@ -29,19 +29,19 @@ Change = Callable[[str, Collection[str]], str | None]
 """From a text and the names of its requirements to the changed text; None if there is nothing to change."""
 
 
-def with_typo(text: str, kept: Collection[str]) -> str | None:
+def with_typo(text: str, names: Collection[str]) -> str | None:
     """``text`` with two letters of its first long word exchanged, but of no word of a requirement's name."""
-    words = {word for name in kept for word in name.split()}
-    for found in _WORD.finditer(text):
-        word = found.group()
+    words = {word for name in names for word in name.split()}
+    for match in _WORD.finditer(text):
+        word = match.group()
         at = next((i for i in range(2, len(word) - 1) if word[i] != word[i + 1]), None)
         if word not in words and at is not None:
             swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-            return text[: found.start()] + swapped + text[found.end() :]
+            return text[: match.start()] + swapped + text[match.end() :]
     return None
 
 
-def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: ARG001 - all changes are called alike
+def with_other_unit(text: str, names: Collection[str]) -> str | None:  # noqa: ARG001 - all changes are called alike
     """``text`` with its first unit written another way; the value stays."""
     for pattern, written in c.UNITS:
         changed, count = pattern.subn(written, text, count=1)
@@ -50,9 +50,9 @@ def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: AR
     return None
 
 
-def with_synonym(text: str, kept: Collection[str]) -> str | None:
+def with_synonym(text: str, names: Collection[str]) -> str | None:
     """``text`` with one word swapped for another of the same meaning."""
-    words = {word for name in kept for word in name.split()}
+    words = {word for name in names for word in name.split()}
     for word, other in c.SYNONYMS:
         changed, count = re.subn(rf"(?<![\w-]){word}(?![\w-])", other, text, count=1)
         if count and word not in words and other not in words:
@@ -90,11 +90,11 @@ def tokens_of(sentence: str) -> int:
 
 def closing(tokens: int) -> str:
     """A neutral ending of exactly ``tokens`` words."""
-    found: list[str] = []
+    sentences: list[str] = []
     while tokens > max(c.CLOSERS):
-        found.append(c.BEFORE_CLOSERS[len(found) % len(c.BEFORE_CLOSERS)])
+        sentences.append(c.BEFORE_CLOSERS[len(sentences) % len(c.BEFORE_CLOSERS)])
         tokens -= 8
-    return " ".join([*found, *([c.CLOSERS[tokens]] if tokens > 0 else [])])
+    return " ".join([*sentences, *([c.CLOSERS[tokens]] if tokens > 0 else [])])
 
 
 class _Drawn:
@@ -126,9 +126,9 @@ class _Drawn:
         """The text that meets these requirements, and one in part; ``more`` are extra sentences before ``more_at``."""
         body, bullets = [], form == "bullets"
         for at in layout or self.layout:
-            one = self.requirements[at]
-            wording = one.met[(self.wordings[at] + reworded) % len(one.met)]
-            body.append(one.partly if at == partly else wording if at in met else one.neutral)
+            requirement = self.requirements[at]
+            wording = requirement.met[(self.wordings[at] + reworded) % len(requirement.met)]
+            body.append(requirement.partly if at == partly else wording if at in met else requirement.neutral)
         spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if bullets else 0)
         if bullets:
             body = [f"- {sentence}" for sentence in body]
@@ -139,8 +139,8 @@ class _Drawn:
 
     def drawn(self, choices: int, count: int) -> list[int]:
         """``count`` different numbers below ``choices``."""
-        found: list[int] = self.rng.permutation(choices)[:count].tolist()
-        return found
+        numbers: list[int] = self.rng.permutation(choices)[:count].tolist()
+        return numbers
 
 
 def brief_of(task: Task) -> Brief:
@@ -155,18 +155,18 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
     The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none.
     """
     drawn, brief = _Drawn(task, seed), brief_of(task)
-    made: list[Draft] = []
+    pairs: list[Draft] = []
     # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
     write, chain = drawn.write, drawn.chain
     for step in range(1, STEPS + 1):
         for low in range(STEPS + 1 - step):
-            made.append(("ladder", f"Q{low + step} over Q{low}", chain[low + step], chain[low], float(step)))
+            pairs.append(("ladder", f"Q{low + step} over Q{low}", chain[low + step], chain[low], float(step)))
     for number, level in enumerate(drawn.drawn(STEPS, 4)):
         part = write(drawn.order[:level], drawn.order[level])
         if number % 2 == 0:
-            made.append(("ladder", "met over partly", chain[level + 1], part, 0.5))
+            pairs.append(("ladder", "met over partly", chain[level + 1], part, 0.5))
         else:
-            made.append(("ladder", "partly over missing", part, chain[level], 0.5))
+            pairs.append(("ladder", "partly over missing", part, chain[level], 0.5))
     # The same requirements in other words, in another order, in another form, twice each.
     for kind in ("wording", "order", "formatting"):
         sizes, forms = drawn.drawn(STEPS, 2), drawn.drawn(len(_FORMS), 2)
@@ -179,7 +179,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
                 other = write(met, layout=drawn.layout[by:] + drawn.layout[:by])
             else:
                 other = write(met, form=_FORMS[form])
-            made.append(("same_subset", kind, write(met), other, 0.0))
+            pairs.append(("same_subset", kind, write(met), other, 0.0))
     # Equally many other requirements: three pairs that share none, three that exchange one.
     apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
     for variant, mine, theirs in (
@@ -188,7 +188,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         ("disjoint", apart[:2], apart[2:4]),
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        made.append(("different_subset", variant, write(mine), write(theirs), 0.0))
+        pairs.append(("different_subset", variant, write(mine), write(theirs), 0.0))
     # Fillers, where the longer text is always v.
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
@@ -198,21 +198,21 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
             more.append(c.FILLERS[order[len(more) % len(order)]])
         longer = write(drawn.order[:level], more=more, more_at=at)
-        made.append(("filler", place, chain[level], longer, 0.0))
+        pairs.append(("filler", place, chain[level], longer, 0.0))
     for blank, other_blank in _BLANKS:
-        made.append(("vacuum", "whitespace" if blank else "empty", Stimulus(blank), Stimulus(other_blank), 0.0))
+        pairs.append(("vacuum", "whitespace" if blank else "empty", Stimulus(blank), Stimulus(other_blank), 0.0))
     for level in drawn.drawn(STEPS + 1, 3):
-        made.append(("vacuum", "identical", chain[level], chain[level], 0.0))
+        pairs.append(("vacuum", "identical", chain[level], chain[level], 0.0))
     # The level of each small change is drawn; where its text has nothing to change, the next one that has is taken.
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
             text = chain[level]
             if (changed := change(text.text, task.names)) is not None:
-                made.append(("graded_vacuum", variant, text, Stimulus(changed, text.met, text.partly), 0.0))
+                pairs.append(("graded_vacuum", variant, text, Stimulus(changed, text.met, text.partly), 0.0))
                 break
-    flips = (drawn.rng.random(len(made)) < 0.5).tolist()
+    flips = (drawn.rng.random(len(pairs)) < 0.5).tolist()
     numbers: Counter[str] = Counter()
-    for (condition, kind, first, second, delta), drawn_flip in zip(made, flips, strict=True):
+    for (condition, kind, first, second, delta), drawn_flip in zip(pairs, flips, strict=True):
         numbers[condition] += 1
         flip = drawn_flip and condition != "filler"
         better: Literal["u", "v"] = "v" if flip else "u"
@@ -361,20 +361,20 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
     """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task."""
     if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
-    found = []
+    stimuli = []
     for task in tasks:
         brief = brief_of(task)
         texts: list[tuple[PointVariant, int, int, str]] = []
         texts += [("vacuum", number, 0, text) for number, text in enumerate(_NOTHING, start=1)]
-        texts += [("ladder", level, level, one.text) for level, one in enumerate(_Drawn(task, seed).chain)]
+        texts += [("ladder", level, level, stimulus.text) for level, stimulus in enumerate(_Drawn(task, seed).chain)]
         for pair in drafts(task, seed):
             if pair.condition == "filler" and (level := len(pair.v.met)) in FILLED_LEVELS:
                 texts.append(("filler", level, level, pair.v.text))
         for variant, number, level, text in texts:
             parent = f"{brief.task}.point.ladder.{level}" if variant == "filler" else None
             name = f"{brief.task}.point.{variant}.{number}"
-            found.append(PointStimulus(name, brief, level, text, variant, parent))
-    return found
+            stimuli.append(PointStimulus(name, brief, level, text, variant, parent))
+    return stimuli
 
 
 def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dict[str, Context]]:
@@ -382,22 +382,22 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
     contexts: dict[str, Context] = {}
     names: dict[str, str] = {}
     decisions = []
-    for one in stimuli:
-        if one.task not in names:
-            listed = "\n".join(f"- {name}: {must}" for name, must in one.brief.requirements)
+    for stimulus in stimuli:
+        if stimulus.task not in names:
+            listed = "\n".join(f"- {name}: {must}" for name, must in stimulus.brief.requirements)
             context = Context(
                 completeness="partial", cutoff=_MOMENT, cutoff_source="constructed",
-                prompt=f"{one.brief.question}\n\nWhat a good answer does:\n{listed}",
+                prompt=f"{stimulus.brief.question}\n\nWhat a good answer does:\n{listed}",
             )  # fmt: skip
-            names[one.task] = rec.content_id(context)
-            contexts[names[one.task]] = context
+            names[stimulus.task] = rec.content_id(context)
+            contexts[names[stimulus.task]] = context
         decisions.append(
             Decision(
-                record_id=one.id, episode_id=one.task, step=0, cluster=one.task, decided_at=_MOMENT,
-                agent=rec.Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
-                context_id=names[one.task], actions=(), rationales=(rec.Rationale(one.text, kind="summary"),),
+                record_id=stimulus.id, episode_id=stimulus.task, step=0, cluster=stimulus.task, decided_at=_MOMENT,
+                agent=rec.Agent(id=f"{stimulus.variant}-{stimulus.id.rpartition('.')[2]}", family=_SOURCE),
+                context_id=names[stimulus.task], actions=(), rationales=(rec.Rationale(stimulus.text, kind="summary"),),
                 format="stimulus", provenance=rec.Provenance(source=_SOURCE),
-                derivation=rec.Derivation(_KINDS[one.variant], one.parent),
+                derivation=rec.Derivation(_KINDS[stimulus.variant], stimulus.parent),
             ),
         )  # fmt: skip
     return decisions, contexts

@@ -80,23 +80,23 @@ Called = tuple[str, tuple[str, ...]]
 def _called(item: Instrument) -> Called:
     """The symbol and names of an instrument; names of one or two letters tell too little."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
-    found = (name.lower() for name in names if len(name) > 2 and name != item.symbol)
-    return item.symbol or "", tuple(dict.fromkeys(found))
+    aliases = (name.lower() for name in names if len(name) > 2 and name != item.symbol)
+    return item.symbol or "", tuple(dict.fromkeys(aliases))
 
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
     """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
     if called[0] not in text and not any(map(lower.__contains__, called[1])):
         return False
-    for name, said in ((called[0], text), *((name, lower) for name in called[1])):
-        at = said.find(name) if name else -1
+    for name, source in ((called[0], text), *((name, lower) for name in called[1])):
+        at = source.find(name) if name else -1
         while at >= 0:
             end = at + len(name)
             # A neighbouring letter or digit makes the name part of a longer word; unspaced scripts never do.
-            beside = (said[at - 1 : at] if at else "", said[end : end + 1])
+            beside = (source[at - 1 : at] if at else "", source[end : end + 1])
             if not any(char.isascii() and char.isalnum() for char in beside):
                 return True
-            at = said.find(name, at + 1)
+            at = source.find(name, at + 1)
     return False
 
 
@@ -140,12 +140,12 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
         )
         for path in (_PORTFOLIO, _BENCHMARK, _ALPHA)
     )
-    known = [(weight, expected[item]) for item, weight in holdings.items() if item in expected]
-    total = math.fsum(weight for weight, _ in known)
-    ahead = math.fsum(weight for weight, forecast in known if forecast > (benchmark or 0.0))
+    forecasts = [(weight, expected[item]) for item, weight in holdings.items() if item in expected]
+    total = math.fsum(weight for weight, _ in forecasts)
+    ahead = math.fsum(weight for weight, forecast in forecasts if forecast > (benchmark or 0.0))
     order = [
         0.5 if abs(a[1] - b[1]) < _SLACK else float((a[0] > b[0]) == (a[1] > b[1]))
-        for a, b in combinations(known, 2)
+        for a, b in combinations(forecasts, 2)
         if abs(a[0] - b[0]) > _SLACK
     ]
     ranges = []
@@ -185,7 +185,7 @@ def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Mapping[str, 
     book = book_of(context, shown.actions)
     if book is None or book.after is None:
         return shown, book, {}
-    text = "\n\n".join(one.text for one in shown.texts)
+    text = "\n\n".join(rationale.text for rationale in shown.texts)
     return shown, book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
 
 
@@ -204,7 +204,7 @@ def _seen(text: str) -> Seen:
         ordered = sorted(values.values())
         for instrument, value in values.items():
             ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
-    volatility = {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()}
+    volatility = {instrument: math.fsum(numbers) / len(numbers) for instrument, numbers in ranks.items()}
     return context, Material.of(context), items, {name: _called(item) for name, item in items.items()}, volatility
 
 
@@ -220,12 +220,12 @@ def notice(parts: Sequence[str]) -> Features:
 @lru_cache(maxsize=4096)
 def _notice(parts: tuple[str, ...]) -> Features:
     """One reading serves every judge and trial."""
-    shown, book, found = read_book(parts)
+    shown, book, quantities = read_book(parts)
     context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
     holdings = {} if book is None else book.holdings
-    stated = [part for part in found.values() if part.verdict != "absent"]
+    stated = [part for part in quantities.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
     legality = None if book is None else book.legality
     if book is None:
@@ -251,19 +251,19 @@ def _notice(parts: tuple[str, ...]) -> Features:
     shares = {item: weight / total for item, weight in holdings.items()} if total else {}
     groups: dict[str, float] = defaultdict(float)
     for item, share in shares.items():
-        known = items.get(item)
-        groups[(known.group or known.asset_class or item) if known else item] += share
+        listed = items.get(item)
+        groups[(listed.group or listed.asset_class or item) if listed else item] += share
     ranked = {item: share for item, share in shares.items() if item in volatility}
     moved = math.fsum(share * volatility[item] for item, share in ranked.items())
     # What is named in the text, and in a sentence that gives a number, an event or a risk.
-    sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
-    reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
+    sentences = [(sentence, bool(_DIGIT.search(sentence))) for sentence in _SENTENCE.split(text) if sentence]
+    reasons = "\n".join(piece for piece, digits in sentences if digits or _speaks_of(piece, "catalyst", "risk"))
     called = {item: calls.get(item) or _called(Instrument(id=item)) for item in holdings}
     named = {}
-    for name, said in (("named", text), ("explained", reasons)):
-        small = said.lower()
-        held = math.fsum(holdings[item] for item, names in called.items() if _is_named(names, said, small))
-        named[name] = held / total if total else None
+    for name, passage in (("named", text), ("explained", reasons)):
+        small = passage.lower()
+        size = math.fsum(holdings[item] for item, names in called.items() if _is_named(names, passage, small))
+        named[name] = size / total if total else None
     # What the material says about the numbers of the text. Those that reconcile the book are rules or the decision's
     # own, although the material bears out neither.
     waiting: dict[str, list[EvidenceState]] = {}
@@ -272,23 +272,23 @@ def _notice(parts: tuple[str, ...]) -> Features:
             waiting.setdefault(number, []).append("rule" if part.quantity in LIMITS else "own_action")
     findings: list[Evidence] = []
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    for one in audit_texts(texts, seen, _own_numbers(shown, items, book)):
-        if (left := waiting.get(one.quote)) and one.state not in (*BORNE_OUT, "own_action"):
-            one = replace(one, state=left.pop(0))
-        findings.append(one)
+    for evidence in audit_texts(texts, seen, _own_numbers(shown, items, book)):
+        if (left := waiting.get(evidence.quote)) and evidence.state not in (*BORNE_OUT, "own_action"):
+            evidence = replace(evidence, state=left.pop(0))
+        findings.append(evidence)
     states = Counter(finding.state for finding in findings)
     borne_out = sum(states[state] for state in BORNE_OUT)
     others = len(findings) - states["own_action"]
-    doubtful = [one.quote for one in findings if one.state not in (*BORNE_OUT, "own_action")]
+    doubtful = [evidence.quote for evidence in findings if evidence.state not in (*BORNE_OUT, "own_action")]
     return {
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
         "alternatives": sum(_is_named(item, text, lower) for key, item in calls.items() if key not in holdings),
-        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / many,
+        "checkable": sum(digits and _speaks_of(sentence, "condition") for sentence, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
-        "risk_numbers": sum(one.kind == "risk" and one.state in BORNE_OUT for one in findings),
+        "risk_numbers": sum(evidence.kind == "risk" and evidence.state in BORNE_OUT for evidence in findings),
         **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]), "legality": legality,
         "effective": 1.0 / math.fsum(share * share for share in shares.values()) if shares else None,
         "largest": max(shares.values(), default=None),
@@ -323,8 +323,8 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
             stem = path.removesuffix(subject) if subject else path
             above = stem.rstrip(".").rpartition(".")[0] if subject else ""
             beside = {unit_of(name) for name in shown.values if above and name.rpartition(".")[0] == above}
-            told = unit_of(stem) == "ratio" and len(beside) == 1
-            unit = beside.pop() if told else unit_of(stem.rstrip(".") if subject else path)
+            is_ratio = unit_of(stem) == "ratio" and len(beside) == 1
+            unit = beside.pop() if is_ratio else unit_of(stem.rstrip(".") if subject else path)
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         for line in rows:
@@ -387,27 +387,27 @@ def read_steps(text: str) -> tuple[ShownStep, ...]:
             steps[-1] = (*steps[-1][:2], _tables(lines).get("outcomes", ()))
         elif steps and section.label in JUDGED_KINDS:
             steps[-1][1].append((section.label, section.content))
-    found = []
+    shown = []
     for lines, texts, outcomes in steps:
         _, number, day = cells(lines[0])
         cash = [float(line.partition("\t")[2]) for line in lines if line.startswith("cash\t")]
-        found.append(ShownStep(int(number), day, _tables(lines[1:]), cash[0] if cash else None, tuple(texts), outcomes))
-    return tuple(found)
+        shown.append(ShownStep(int(number), day, _tables(lines[1:]), cash[0] if cash else None, tuple(texts), outcomes))
+    return tuple(shown)
 
 
 def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
     """The tables among some lines, by name."""
-    found: dict[str, tuple[Row, ...]] = {}
+    tables: dict[str, tuple[Row, ...]] = {}
     at = 0
     while at < len(lines):
         if lines[at].startswith("table\t"):
             _, size, name = cells(lines[at])
             head = cells(lines[at + 1])
             body = lines[at + 2 : at + 2 + int(size)]
-            found[name] = tuple(dict(zip(head, cells(line), strict=True)) for line in body)
+            tables[name] = tuple(dict(zip(head, cells(line), strict=True)) for line in body)
             at += 1 + int(size)
         at += 1
-    return found
+    return tables
 
 
 @lru_cache(maxsize=8)
@@ -420,18 +420,18 @@ def notice_horizon(message: str) -> Features:
     from assaymark.judging.season.record import ORDER  # here, because rubrics need nothing of seasons
 
     steps = read_steps(message)
-    said, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
-    tokens = token_count(said)
+    prose, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
+    tokens = token_count(prose)
     findings = []
     for step in steps:
         # What is not shown in the market lines of a step cannot contradict anything.
         market = tuple(tuple(line.items()) for line in step.rows("market"))
-        findings += [(step, found) for found in _audited(step.texts, market)]
+        findings += [(step, finding) for finding in _audited(step.texts, market)]
     last: dict[str, bool] = {}
     turns: list[bool] = []
     right: list[bool] = []
     early: dict[str, float] | None = None
-    held: list[int] = []
+    holdings: list[int] = []
     filled = refused = 0
     for step in steps:
         # Fills that orders asked for: no splits, dividends and instruments that ended.
@@ -444,7 +444,7 @@ def notice_horizon(message: str) -> Features:
         book = {row["symbol"]: float(row["units"]) for row in step.rows("book")}
         after = None if step.cash is None else book
         if after is not None:
-            held.append(len(after))
+            holdings.append(len(after))
         if early is not None and after is not None:
             expected = defaultdict(float, early)
             for fill in step.rows("fills"):
@@ -456,23 +456,23 @@ def notice_horizon(message: str) -> Features:
     traded = [(line, step) for step in steps for line in step.rows("actions") if line["action"] in _TRADES]
     # Every so many a number with the words around it: a quotation word for word.
     claims: list[dict[str, JSON]] = []
-    for step, one in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]:
-        text = step.texts[one.part][1]
-        start, end = one.start, one.start + len(one.quote)
+    for step, evidence in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]:
+        text = step.texts[evidence.part][1]
+        start, end = evidence.start, evidence.start + len(evidence.quote)
         low = text.rfind(" ", 0, max(start - _AROUND, 0)) + 1 if start > _AROUND else 0
         high = text.find(" ", min(end + _AROUND, len(text)))
         quote = text[low : high if high >= 0 else len(text)]
         if len(quote) > _LONGEST or _HALF_PAIR.search(quote):
-            quote = one.quote[:_LONGEST]
-        state = "supported" if one.state in BORNE_OUT else "not_verifiable"
-        claims.append({"quote": quote, "step": step.number, "state": state, "fields": list(one.facts)})
+            quote = evidence.quote[:_LONGEST]
+        state = "supported" if evidence.state in BORNE_OUT else "not_verifiable"
+        claims.append({"quote": quote, "step": step.number, "state": state, "fields": list(evidence.facts)})
     return {
         "steps": len(steps), "tokens": tokens / many,
-        **{f"{topic}_rate": 100.0 * n / max(tokens, 1) for topic, n in topic_counts(said).items()},
-        "numbers": len(findings) / many, "grounded": _mean([found.state in BORNE_OUT for _, found in findings]),
+        **{f"{topic}_rate": 100.0 * n / max(tokens, 1) for topic, n in topic_counts(prose).items()},
+        "numbers": len(findings) / many, "grounded": _mean([finding.state in BORNE_OUT for _, finding in findings]),
         "named": _mean([line["instrument"] in step.text for line, step in traded]), "reversed_trades": _mean(turns),
-        "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(held),
-        "reconciled": _mean(right), "style": style_of(said),
+        "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(holdings),
+        "reconciled": _mean(right), "style": style_of(prose),
         "claims": tuple(claims),
     }  # fmt: skip
 

@@ -103,8 +103,8 @@ def _argument_problems(
 
 def _pairs(text: str) -> dict[str, str]:
     """``style=agent`` pairs."""
-    found = (pair.partition("=") for pair in text.split(",") if "=" in pair)
-    return {style.strip(): agent.strip() for style, _, agent in found}
+    pairs = (pair.partition("=") for pair in text.split(",") if "=" in pair)
+    return {style.strip(): agent.strip() for style, _, agent in pairs}
 
 
 # The viewpoints: for each judge and dimension, which features count, how much, and what a value is worth.
@@ -115,7 +115,7 @@ MIDDLE = 3.0
 
 def opinion(terms: Iterable[Term], features: Features, middle: float = MIDDLE) -> float:
     """The weighted mean of what the features that could be noticed are worth; ``middle`` if none could."""
-    found = []
+    scores = []
     for feature, knots, weight in terms:
         if (noticed := features[feature]) is None:
             continue
@@ -128,9 +128,9 @@ def opinion(terms: Iterable[Term], features: Features, middle: float = MIDDLE) -
                 if value <= x1:
                     score = y0 + (y1 - y0) * (value - x0) / (x1 - x0)
                     break
-        found.append((weight, score))
-    total = sum(weight for weight, _ in found)
-    return sum(weight * score for weight, score in found) / total if total else middle
+        scores.append((weight, score))
+    total = sum(weight for weight, _ in scores)
+    return sum(weight * score for weight, score in scores) / total if total else middle
 
 
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
@@ -208,8 +208,7 @@ class ReferenceJudge(BuiltIn):
 
 
 def _reply(scores: Mapping[str, int], evidence: list[str], comment: str) -> str:
-    reply = {"scores": scores, "evidence": evidence, "lookahead_check": "unsure", "comment": comment}
-    return json.dumps(reply)
+    return json.dumps({"scores": scores, "evidence": evidence, "lookahead_check": "unsure", "comment": comment})
 
 
 def reference_judges() -> dict[str, ReferenceJudge]:
@@ -231,8 +230,8 @@ def dimension_problem(model: str, names: Collection[str]) -> str | None:
     unknown = sorted(set(names) - set(VIEWS.get(model, names)))
     if not unknown:
         return None
-    known = ", ".join(VIEWS[model])
-    return f"{model} has a view of the shipped dimensions alone ({known}) and none of {', '.join(unknown)}; ask a model"
+    views = ", ".join(VIEWS[model])
+    return f"{model} has a view of the shipped dimensions alone ({views}) and none of {', '.join(unknown)}; ask a model"
 
 
 @lru_cache(maxsize=16)
@@ -271,10 +270,10 @@ class ConstraintOracle(BuiltIn):
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
-        _, book, found = read_book(tuple(call.shown()))
+        _, book, quantities = read_book(tuple(call.shown()))
         if book is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)
-        stated = [part for part in found.values() if part.verdict != "absent"]
+        stated = [part for part in quantities.values() if part.verdict != "absent"]
         wrong = [quote for part in stated if part.verdict == "wrong" for quote in part.quotes]
         words = [f"{part.quantity} {part.verdict}" for part in stated] or ["nothing is reconciled"]
         if book.after is None:
@@ -282,7 +281,7 @@ class ConstraintOracle(BuiltIn):
         comment = "; ".join([*words, *(f"{check.rule} broken" for check in book.checks if not check.kept)])
         # Passages are cut short, in characters that UTF-8 can carry.
         quotes = [quote[:_MOST_QUOTED].encode("utf-8", "replace").decode("utf-8") for quote in wrong[:_MOST_QUOTES]]
-        return _reply({DIMENSION: oracle_score(found, book.kept)}, quotes, comment)
+        return _reply({DIMENSION: oracle_score(quantities, book.kept)}, quotes, comment)
 
 
 def asked_alike(rubric: Rubric) -> bool:
@@ -298,9 +297,9 @@ def oracle_scores(
     """The oracle's score of every decision that is made of orders, read from the prompt that judges are ``shown``."""
     scores = {}
     for name, message in (user_messages(decisions, contexts, study) if shown is None else shown).items():
-        _, book, found = read_book(tuple(part.text for part in message.parts))
+        _, book, quantities = read_book(tuple(part.text for part in message.parts))
         if book is not None:
-            scores[name] = oracle_score(found, book.kept)
+            scores[name] = oracle_score(quantities, book.kept)
     return scores
 
 
@@ -362,7 +361,7 @@ class SeasonJudge(BuiltIn):
         asked, z = _normal(call, self.name)
         noise = planted.noise * (z if planted.noise else 0.0)
         if "outcome" in form:
-            rows = [one for step in read_steps(shown) for one in step.outcomes]
+            rows = [outcome for step in read_steps(shown) for outcome in step.outcomes]
             won = [float(row["value"]) > float(row["benchmark"] or 0.0) for row in rows]
             points = 100.0 * sum(won) / len(won) if won else HALFWAY
             reason = f"{sum(won)} of {len(won)} outcomes above the benchmark"
@@ -370,9 +369,9 @@ class SeasonJudge(BuiltIn):
         if "author" in form:
             options = form["author"]["enum"]
             style = style_of("\n\n".join(step.text for step in read_steps(shown)))
-            known = _pairs(planted.knows).get(style or "")
-            if known in options:
-                return json.dumps({"author": known, "reason": "its phrases"})
+            author = _pairs(planted.knows).get(style or "")
+            if author in options:
+                return json.dumps({"author": author, "reason": "its phrases"})
             drawn = int.from_bytes(hashlib.sha256(asked.encode()).digest()[:8], "big")
             return json.dumps({"author": options[drawn % len(options)], "reason": "a draw"})
         if "reasoning" not in form:
@@ -405,5 +404,5 @@ def reference_season_judges() -> dict[str, SeasonJudge]:
 
 def season_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     """The problems of the arguments of a built-in judge of a season, in words; nothing for models that are none."""
-    known = model in SEASON_PLANTED
-    return [*_argument_problems(SeasonPlanted, args, 1e6, "preference", ("noise",))] if known else []
+    is_planted = model in SEASON_PLANTED
+    return [*_argument_problems(SeasonPlanted, args, 1e6, "preference", ("noise",))] if is_planted else []

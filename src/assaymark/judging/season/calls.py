@@ -100,7 +100,7 @@ def horizon_tasks(
 
 def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizon | None:
     """The call for the next part, given what became of those before; None where there is nothing left to ask."""
-    if len(answered) >= len(task.parts) or any(one.answer is None for one in answered):
+    if len(answered) >= len(task.parts) or any(read.answer is None for read in answered):
         return None
     part = task.parts[len(answered)]
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
@@ -114,18 +114,18 @@ def _messages(
     system: Text, part: HorizonPart, mandate: str = "", notes: str | None = None, template: str = HORIZON_TEMPLATE
 ) -> tuple[Message, Message]:
     """The task, and the steps of a part below the mandate; from the second part on also notes, rules and the book."""
-    found = season_template(template)
+    prompt = season_template(template)
     blocks = [fence("mandate", mandate)] if mandate else []
     carried = ""
-    if part.at > 1 and "carried" in found.parts:
-        kept = [fence("notes", notes)] if notes is not None else []
+    if part.at > 1 and "carried" in prompt.parts:
+        texts = [fence("notes", notes)] if notes is not None else []
         rules = rec.rules_lines(part.rules)
-        kept += [*([fence("rules", "\n".join(rules))] if rules else []), rec.book_text(part.before)]
-        carried = found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
+        texts += [*([fence("rules", "\n".join(rules))] if rules else []), rec.book_text(part.before)]
+        carried = prompt.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(texts)) + "\n\n"
     elif part.at == 1 and part.before is not None:
         blocks.append(rec.book_text(part.before))
     whole = {"least": part.whole[0], "most": part.whole[1]}
-    head = found.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
+    head = prompt.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
     above = Text.of(f"{carried}{head}".rstrip("\n"))
     return Message("system", (system,)), Message("user", (above, part.body))
 
@@ -180,9 +180,9 @@ def outcome_calls(
     # The outcomes that are resolved, by the number of their step, sorted by horizon and source.
     numbers = {step.record_id: step.number for step in horizon.steps}
     resolved: dict[int, list[Outcome]] = {}
-    for one in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
-        if one.resolved_at is not None and one.record_id in numbers:
-            resolved.setdefault(numbers[one.record_id], []).append(one)
+    for result in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
+        if result.resolved_at is not None and result.record_id in numbers:
+            resolved.setdefault(numbers[result.record_id], []).append(result)
     if not resolved:
         return []
     template = season_template(OUTCOME_TEMPLATE)
@@ -271,22 +271,22 @@ def horizon_ledgers(
 
     The contexts have to be whole: the ledger looks at all that the agent could see, more than a prompt's market lines.
     """
-    known = {one.record_id: one for one in decisions}
+    by_id = {decision.record_id: decision for decision in decisions}
     steps = [step for horizon in horizons for step in horizon.steps]
-    lost = [(s, "is not among the decisions") for s in steps if s.record_id not in known]
+    lost = [(s, "is not among the decisions") for s in steps if s.record_id not in by_id]
     lost += [(s, f"its context {s.context_id[:12]} is not among them") for s in steps if s.context_id not in contexts]
     if lost:
         raise InputError("horizon ledger", [Problem(f"record {step.record_id}", what) for step, what in lost])
     shown: dict[str, list[HorizonStep]] = {}
     for step in steps:
         shown.setdefault(step.context_id, []).append(step)
-    found: dict[int, tuple[Evidence, ...]] = {}
-    for name, ones in shown.items():
+    ledgers: dict[int, tuple[Evidence, ...]] = {}
+    for name, group in shown.items():
         material = Material.of(contexts[name])
-        for step in ones:
-            decision = replace(known[step.record_id], rationales=step.texts)
-            found[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
-    return [{step.number: found[id(step)] for step in horizon.steps} for horizon in horizons]
+        for step in group:
+            decision = replace(by_id[step.record_id], rationales=step.texts)
+            ledgers[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
+    return [{step.number: ledgers[id(step)] for step in horizon.steps} for horizon in horizons]
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
@@ -294,12 +294,12 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
 
     The cap is the percentage of the numbers decided by the material that it bears out; None if it decides none.
     """
-    states = Counter(one.state for ones in (ledger or {}).values() for one in ones)
+    states = Counter(evidence.state for findings in (ledger or {}).values() for evidence in findings)
     supported = sum(states[state] for state in BORNE_OUT)
     decided = supported + states["contradicted"]
     cap = 100.0 * supported / decided if decided else None
     given = {name: evidence[name] for name in CAPPED if name in evidence}
-    return tuple(CappedPart(name, one, cap, one if cap is None else min(one, cap)) for name, one in given.items())
+    return tuple(CappedPart(name, raw, cap, raw if cap is None else min(raw, cap)) for name, raw in given.items())
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
@@ -319,8 +319,8 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
             for one in ledger.get(claim.step, ())
             if any(one.part == at and start <= one.start <= end - len(one.quote) for at, start, end in spans)
         ]
-        quoted |= {(claim.step, one.part, one.start) for one in numbers}
-        states = {one.state for one in numbers} - {"own_action"}
+        quoted |= {(claim.step, evidence.part, evidence.start) for evidence in numbers}
+        states = {evidence.state for evidence in numbers} - {"own_action"}
         numeric: NumericState = "supported" if states <= set(BORNE_OUT) else "not_verifiable"
         if not states:
             numeric = "no number"
@@ -328,9 +328,9 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
             numeric = "contradicted"
         table.setdefault(claim.state, Counter())[numeric] += 1
     unnoticed = sum(
-        one.state == "contradicted" and (number, one.part, one.start) not in quoted
-        for number, ones in ledger.items()
-        for one in ones
+        evidence.state == "contradicted" and (number, evidence.part, evidence.start) not in quoted
+        for number, findings in ledger.items()
+        for evidence in findings
     )
     counts = {state: dict(table[state]) for state in sorted(table)}
     return LedgerDisagreement(counts, misquoted, unnoticed, len(claims))
@@ -339,19 +339,19 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
 def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
     """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end."""
     words = " ".join(quote.split())
-    found = []
+    spans = []
     for part, text in enumerate(step.texts if words else ()):
         shown, offsets = _spaced(text.text)
         at = shown.find(words)
         while at >= 0:
             end = at + len(words)
-            found.append((part, offsets[at], offsets[end - 1] + 1))
+            spans.append((part, offsets[at], offsets[end - 1] + 1))
             at = shown.find(words, end)
-    return found
+    return spans
 
 
 @lru_cache(maxsize=1024)
 def _spaced(text: str) -> tuple[str, Sequence[int]]:
     """A text with one space for every run of white space, and where each of its characters stood."""
-    kept = [at for at, char in enumerate(text) if not char.isspace() or at == 0 or not text[at - 1].isspace()]
-    return "".join(" " if text[at].isspace() else text[at] for at in kept), kept
+    places = [at for at, char in enumerate(text) if not char.isspace() or at == 0 or not text[at - 1].isspace()]
+    return "".join(" " if text[at].isspace() else text[at] for at in places), places

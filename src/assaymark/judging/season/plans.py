@@ -74,15 +74,15 @@ class CompositeWeights(Frozen):
 
     def shares(self, *, outcome: bool) -> dict[Component, float]:
         """Percent of each component that is there; without an outcome its share goes where the plan says."""
-        found: dict[Component, float] = {
+        percent: dict[Component, float] = {
             "reasoning": self.reasoning, "evidence": self.evidence, "process": self.process,
         }  # fmt: skip
         if outcome:
-            return {**found, "outcome": self.outcome}
-        receiving = sum(found[name] for name in self.without_outcome)
+            return {**percent, "outcome": self.outcome}
+        receiving = sum(percent[name] for name in self.without_outcome)
         for name in self.without_outcome:
-            found[name] *= 1 + self.outcome / receiving
-        return found
+            percent[name] *= 1 + self.outcome / receiving
+        return percent
 
 
 class EfficiencyScale(Frozen):
@@ -159,12 +159,12 @@ class ScoringPlan(Frozen):
 
     def without(self, names: Collection[str]) -> ScoringPlan:
         """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs."""
-        kept = [part for part in self.evidence if part.name not in names]
+        parts = [part for part in self.evidence if part.name not in names]
         left = tuple(part for part in self.evidence if part.name in names)
-        if not left or not kept:
+        if not left or not parts:
             return self
-        whole = sum(part.weight for part in kept)
-        scaled = tuple(part.model_copy(update={"weight": _WHOLE * part.weight / whole}) for part in kept)
+        whole = sum(part.weight for part in parts)
+        scaled = tuple(part.model_copy(update={"weight": _WHOLE * part.weight / whole}) for part in parts)
         return self.model_copy(update={"evidence": scaled, "not_applicable": (*self.not_applicable, *left)})
 
     @property
@@ -307,40 +307,40 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         # The order of the keys is the order in which a reply is checked, and so which problem is recorded.
         keys = ["reasoning", "evidence", "data_reliability", "claims"]
         keys += ["lookahead_check", "lookahead_reason", "verdict", "summary", *(["notes"] if notes else [])]
-        found = object_of(raw, keys)
+        reply = object_of(raw, keys)
         axes: list[dict[str, int]] = []
         for axis, parts in (("reasoning", plan.reasoning), ("evidence", plan.evidence)):
             names = [part.name for part in parts]
-            grades = object_of(found[axis], names, f"parts of {axis}")
+            grades = object_of(reply[axis], names, f"parts of {axis}")
             axes.append({name: whole(grades[name], name, 0, HIGHEST) for name in names})
-        reliability = whole(found["data_reliability"], "data_reliability", 0, HIGHEST)
-        claims = found["claims"]
+        reliability = whole(reply["data_reliability"], "data_reliability", 0, HIGHEST)
+        claims = reply["claims"]
         if not isinstance(claims, list):
             raise Rejected(f"claims must be a list (got {shown(claims)})")
         if len(claims) > MOST_CLAIMS:
             raise Rejected(f"claims has {len(claims)} entries, at most {MOST_CLAIMS} are allowed")
-        ledger = tuple(claim(one, f"claim {at}") for at, one in enumerate(claims, start=1))
-        lookahead = p.word_of(found["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
-        why = p.text_of(found["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
+        ledger = tuple(claim(entry, f"claim {at}") for at, entry in enumerate(claims, start=1))
+        lookahead = p.word_of(reply["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
+        why = p.text_of(reply["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
         lines = {}
         for what in ("verdict", "summary"):
-            lines[what] = p.text_of(found[what], what, MOST_QUOTED).strip()
+            lines[what] = p.text_of(reply[what], what, MOST_QUOTED).strip()
             if not lines[what] or any(ord(char) < 32 for char in lines[what]):
-                raise Rejected(f"{what} must be one line of text (got {shown(found[what])})")
-        carried = p.text_of(found["notes"], "notes", MOST_CHARACTERS) if notes else None
+                raise Rejected(f"{what} must be one line of text (got {shown(reply[what])})")
+        carried = p.text_of(reply["notes"], "notes", MOST_CHARACTERS) if notes else None
         if carried is not None and (count := p.token_count(carried)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
-        said = (lookahead, why, lines["verdict"], lines["summary"], carried)
-        return HorizonAnswer(axes[0], axes[1], reliability, ledger, *said)
+        remarks = (lookahead, why, lines["verdict"], lines["summary"], carried)
+        return HorizonAnswer(axes[0], axes[1], reliability, ledger, *remarks)
 
     def claim(raw: JSON, where: str) -> HorizonClaim:
-        found = object_of(raw, ("quote", "step", "state", "fields"), f"{where}: keys")
-        step = whole(found["step"], f"{where}: step", first, last)
-        fields = found["fields"]
+        members = object_of(raw, ("quote", "step", "state", "fields"), f"{where}: keys")
+        step = whole(members["step"], f"{where}: step", first, last)
+        fields = members["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
             raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
-        quote = p.text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
-        state = p.word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
+        quote = p.text_of(members["quote"], f"{where}: quote", MOST_QUOTED)
+        state = p.word_of(members["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
         used = tuple(p.text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote, step, state, used)
 
@@ -351,8 +351,8 @@ def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyFo
     """The form of a reply of one value under ``key``, and a reason."""
 
     def check(raw: JSON) -> tuple[A, str]:
-        found = object_of(raw, (key, "reason"))
-        return value(found[key]), p.text_of(found["reason"], "reason", MOST_QUOTED)
+        fields = object_of(raw, (key, "reason"))
+        return value(fields[key]), p.text_of(fields["reason"], "reason", MOST_QUOTED)
 
     return ReplyForm(key, p.schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -80,31 +80,31 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
         # A split or dividend of an earlier day is left out: a table of one day cannot say of which.
         gone_by = fact.source == ACTION and fact.as_of is not None and fact.as_of.date() < today
         if fact.instrument in wanted and not gone_by:
-            known = grid.setdefault(fact.instrument, {})
+            facts = grid.setdefault(fact.instrument, {})
             column = f"{fact.field} [{fact.unit}]"
-            old = known.get(column)
+            old = facts.get(column)
             # By id where both came at once, so that their order does not matter.
             if old is not None and fact.as_of and old.as_of and fact.as_of != old.as_of:
                 newer = fact.as_of > old.as_of
             else:
                 newer = old is None or (fact.available_at, fact.id) > (old.available_at, old.id)
             if newer:
-                known[column] = fact
+                facts[column] = fact
     cells = {
         symbol: {
             column: fact.value if isinstance(fact.value, str) else number_text(fact.value)
-            for column, fact in found.items()
+            for column, fact in facts.items()
         }
-        for symbol, found in grid.items()
+        for symbol, facts in grid.items()
     }
     for series in context.series:
         if series.instrument in wanted:
             last = {name: getattr(series, name)[-1] for name in _LAST if getattr(series, name)}
             own = cells.setdefault(series.instrument, {}) if last else {}
             own |= {f"last {name} [{_LAST[name]}]": number_text(value) for name, value in last.items()}
-    columns = tuple(dict.fromkeys(column for found in cells.values() for column in found))
+    columns = tuple(dict.fromkeys(column for line in cells.values() for column in line))
     rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
-    texts = [fact.value for found in grid.values() for fact in found.values() if isinstance(fact.value, str)]
+    texts = [fact.value for facts in grid.values() for fact in facts.values() if isinstance(fact.value, str)]
     return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
 
 
@@ -189,8 +189,8 @@ class Horizon:
         if not chosen:
             what = f"none from {first} to {last} (has {self.first}..{self.last})"
             raise InputError("horizon", [Problem("steps", what)])
-        held = [step.book for step in self.steps if step.number < first and step.book is not None]
-        return replace(self, steps=chosen, before=held[-1] if held else self.before)
+        books = [step.book for step in self.steps if step.number < first and step.book is not None]
+        return replace(self, steps=chosen, before=books[-1] if books else self.before)
 
 
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
@@ -238,8 +238,8 @@ def _deeds(step: HorizonStep) -> list[str]:
 def _book_lines(book: Book | None) -> list[str]:
     if book is None:
         return []
-    held = ((symbol, number_text(units)) for symbol, units in book[1])
-    return [row(("cash", number_text(book[0]))), *table_lines("book", ("symbol", "units"), held)]
+    positions = ((symbol, number_text(units)) for symbol, units in book[1])
+    return [row(("cash", number_text(book[0]))), *table_lines("book", ("symbol", "units"), positions)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, 
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
     # Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
     rules: tuple[Constraint, ...] | None = None
-    found = []
+    texts = []
     for step in horizon.steps:
         tables = [*_deeds(step), *filter(None, [step.market.text])]
         if step.constraints != rules:
@@ -277,8 +277,8 @@ def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, 
         rules = step.constraints
         blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
         blocks += [(text.kind, text.text) for text in step.texts]
-        found.append("\n".join(fence(label, content) for label, content in blocks))
-    return parts_of(horizon, found, budget, reserve=MOST_NOTE_TOKENS)
+        texts.append("\n".join(fence(label, content) for label, content in blocks))
+    return parts_of(horizon, texts, budget, reserve=MOST_NOTE_TOKENS)
 
 
 def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
@@ -287,11 +287,11 @@ def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: in
     cuts = cut(sizes, budget, reserve)
     parts = []
     for at, places in enumerate(cuts):
-        held = [step.book for step in horizon.steps[: places.start] if step.book is not None]
+        books = [step.book for step in horizon.steps[: places.start] if step.book is not None]
         tokens = sum(sizes[place] for place in places)
         first, last = horizon.steps[places.start], horizon.steps[places.stop - 1]
         over = len(places) == 1 and tokens > budget - (reserve if at else 0)
-        before, body = held[-1] if held else horizon.before, Text.of("\n\n".join(texts[place] for place in places))
+        before, body = books[-1] if books else horizon.before, Text.of("\n\n".join(texts[place] for place in places))
         at_of, ends = (at + 1, len(cuts)), (first.number, last.number)
         whole = (horizon.first, horizon.last)
         parts.append(HorizonPart(*at_of, *ends, whole, tokens, over, before, first.constraints, body))
@@ -318,61 +318,51 @@ def horizon_of(
     """The horizon of one agent (one replicate), from its steps in order."""
     _refuse(records, contexts, recent)
     shown = [(record, contexts[record.decision.context_id]) for record in records]
-    kept = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
-    kept |= frozenset(company_names(kept))
+    spared = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
+    spared |= frozenset(company_names(spared))
     names = blinding_names([*agents, records[0].decision.agent])
     identifiers = hidden([record.decision for record in records], shown[0][1], names, ())[2]
     first = shown[0][1].portfolio
     before = None if first is None else (first.cash, tuple(sorted(first.positions.items())))
-    held = {symbol for symbol, units in before[1] if units} if before else set()
+    holdings = {symbol for symbol, units in before[1] if units} if before else set()
     traded: dict[str, int] = {}
     steps = []
-    for number, (one, context) in enumerate(shown, start=1):
-        decision, book = one.decision, None
+    for number, (step, context) in enumerate(shown, start=1):
+        decision, book = step.decision, None
         # Symbols held before or after the step, acted on in it, or traded a few steps ago.
         stated = context.portfolio.positions if context.portfolio else {}
-        symbols = held | {symbol for symbol, units in stated.items() if units}
-        if one.book is not None:
-            book = (one.book.cash, tuple(sorted(one.book.positions.items())))
-            held = {symbol for symbol, units in book[1] if units}
+        symbols = holdings | {symbol for symbol, units in stated.items() if units}
+        if step.book is not None:
+            book = (step.book.cash, tuple(sorted(step.book.positions.items())))
+            holdings = {symbol for symbol, units in book[1] if units}
             # The book that a decision states is left out where the step shows that book anyway.
             stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
             decision = replace(decision, stages=stages)
-        traded |= {fill.symbol: number for fill in one.fills}
-        symbols |= held | {symbol for symbol, at in traded.items() if number - at <= recent}
+        traded |= {fill.symbol: number for fill in step.fills}
+        symbols |= holdings | {symbol for symbol, at in traded.items() if number - at <= recent}
         symbols |= {action.instrument for action in decision.actions if action.instrument}
         steps.append(
             HorizonStep(
-                number, one.day, decision.record_id, decision.context_id, decision.decided_at,
+                number, step.day, decision.record_id, decision.context_id, decision.decided_at,
                 tuple(replace(action, rationale=None) for action in decision.actions),
-                dict(decision_blocks(decision, kept))["stated"], judged_rationales(decision),
-                tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in one.fills),
-                tuple((order.symbol, order.reason) for order in one.rejections), book,
+                dict(decision_blocks(decision, spared))["stated"], judged_rationales(decision),
+                tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in step.fills),
+                tuple((order.symbol, order.reason) for order in step.rejections), book,
                 market_lines(context, symbols) if symbols else NO_MARKET, context.constraints,
             ),
         )  # fmt: skip
-    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)
+    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, spared), spared, identifiers)
 
 
-def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifiers: Sequence[str]) -> Horizon:
+def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], identifiers: Sequence[str]) -> Horizon:
     """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record."""
+    uses = Counter[str]()
 
-    def texts() -> Iterator[str]:
-        yield found.mandate
-        yield from (symbol for symbol, _ in (found.before[1] if found.before else ()) if symbol not in kept)
-        for step in found.steps:
-            yield step.day
-            yield from (one.instrument for one in step.actions if one.instrument not in kept)
-            yield step.stated
-            yield from (text.text for text in step.texts)
-            yield from (symbol for symbol, *_ in step.fills if symbol not in kept)
-            for symbol, reason in step.rejections:
-                yield from (() if symbol in kept else (symbol,))
-                yield reason
-            yield from (symbol for symbol, _ in (step.book[1] if step.book else ()) if symbol not in kept)
-            yield from step.market.words
+    def counted(text: str) -> str:
+        uses[text] += 1
+        return text
 
-    uses = Counter(texts())
+    _rewritten(horizon, counted, spared)
     plain = {}
     ids = 0
     for text, count in uses.items():
@@ -386,41 +376,46 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
     audit = []
     for state, why in _WHY.items():
         counts: Counter[str] = Counter()
-        for text, one in blinded.items():
-            counts.update({name: count * uses[text] for name, count in getattr(one, state).items()})
+        for text, version in blinded.items():
+            counts.update({name: count * uses[text] for name, count in getattr(version, state).items()})
         audit += [AuditLine(name, state, counts[name], why) for name in sorted(counts)]
     if ids:
         audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
-    said = {text: one.text for text, one in blinded.items()}
+    return replace(_rewritten(horizon, lambda text: blinded[text].text, spared), audit=tuple(audit))
 
-    def of(text: str) -> str:
-        return said.get(text, text)
+
+def _rewritten(horizon: Horizon, of: Callable[[str], str], spared: frozenset[str]) -> Horizon:
+    """The horizon with its texts as ``of`` writes each, in the order in which they are shown; spared symbols stay."""
+
+    def named(symbol: str) -> str:
+        return symbol if symbol in spared else of(symbol)
 
     def book_of(book: Book | None) -> Book | None:
-        return book and (book[0], tuple((of(symbol), units) for symbol, units in book[1]))
+        return book and (book[0], tuple((named(symbol), units) for symbol, units in book[1]))
 
     def market_of(market: MarketLines) -> MarketLines:
-        changed = {word: said[word] for word in market.words if of(word) != word}
+        changed = {word: text for word in market.words if (text := of(word)) != word}
         if not changed:
             return market
         columns, *rows, words = (
-            tuple(changed.get(one, one) for one in line) for line in (market.columns, *market.rows, market.words)
+            tuple(changed.get(word, word) for word in line) for line in (market.columns, *market.rows, market.words)
         )
         symbols = (symbol for symbol, *_ in market.rows)
         return MarketLines(columns, tuple((name, *line[1:]) for name, line in zip(symbols, rows, strict=True)), words)
 
+    mandate, before = of(horizon.mandate), book_of(horizon.before)
     steps = tuple(
         replace(
             step, day=of(step.day),
-            actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
+            actions=tuple(replace(action, instrument=named(action.instrument)) for action in step.actions),
             stated=of(step.stated), texts=tuple(Rationale(of(text.text), text.kind) for text in step.texts),
-            fills=tuple((of(fill[0]), *fill[1:]) for fill in step.fills),
-            rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections), book=book_of(step.book),
-            market=market_of(step.market),
+            fills=tuple((named(fill[0]), *fill[1:]) for fill in step.fills),
+            rejections=tuple((named(symbol), of(reason)) for symbol, reason in step.rejections),
+            book=book_of(step.book), market=market_of(step.market),
         )
-        for step in found.steps
+        for step in horizon.steps
     )  # fmt: skip
-    return Horizon(steps, of(found.mandate), book_of(found.before), tuple(audit))
+    return Horizon(steps, mandate, before)
 
 
 _WHY: Final[Mapping[AuditState, str]] = {
@@ -444,22 +439,22 @@ def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], rece
     for name, count in Counter(record.decision.record_id for record in records).items():
         if count > 1:
             problems.append(Problem(f"record {name}", "comes more than once"))
-    for one in records:
-        where = f"record {one.decision.record_id}"
-        context = contexts.get(one.decision.context_id)
+    for step in records:
+        where = f"record {step.decision.record_id}"
+        context = contexts.get(step.decision.context_id)
         if context is None:
-            problems.append(Problem(where, f"its context {one.decision.context_id[:12]} is not among them"))
+            problems.append(Problem(where, f"its context {step.decision.context_id[:12]} is not among them"))
         else:
             try:
-                refuse_future(one.decision, context)
+                refuse_future(step.decision, context)
             except InputError as exc:
                 problems += [Problem(f"{where}, {problem.where}", problem.what) for problem in exc.problems]
         numbers = [
-            (f"fill of {fill.symbol}", n) for fill in one.fills for n in (fill.quantity, fill.price or 0.0, fill.cost)
+            (f"fill of {fill.symbol}", n) for fill in step.fills for n in (fill.quantity, fill.price or 0.0, fill.cost)
         ]
-        if one.book is not None:
-            numbers.append(("cash", one.book.cash))
-            numbers += [(f"position {name}", units) for name, units in one.book.positions.items()]
+        if step.book is not None:
+            numbers.append(("cash", step.book.cash))
+            numbers += [(f"position {name}", units) for name, units in step.book.positions.items()]
         problems += [
             Problem(f"{where}, {what}", f"must be finite (got {number})")
             for what, number in numbers

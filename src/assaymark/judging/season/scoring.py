@@ -120,7 +120,7 @@ def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = Non
     """The band of the judges' median, and whether the judges straddle a boundary: a band is a claim too."""
     scores = _scores("contested_band", judge_scores)
     points = min(scores), float(median(scores)), max(scores)
-    low, middle, high = (band(one, plan=plan) for one in points)
+    low, middle, high = (band(point, plan=plan) for point in points)
     state: BandState = "single judge" if len(scores) == 1 else "agreed" if low == high else "contested"
     return BandStanding(*points, middle, low, high, len(scores), state)
 
@@ -268,15 +268,15 @@ def efficiency(
         what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
         raise InputError("efficiency", [Problem("seconds", what)])
     # An array of floats can say "no timing" only by NaN.
-    known = [None if s is None or s != s else s for s in seconds]
+    times = [None if s is None or s != s else s for s in seconds]
     problems = [
         Problem(f"seconds[{k}]", f"must be a finite number from 0, or None without a timing (got {s!r:.80})")
-        for k, s in enumerate(known)
+        for k, s in enumerate(times)
         if s is not None and not (_is_number(s) and s >= 0)
     ]
     points = list(points_of("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
     rule = _plan(plan).efficiency
-    counted = [None if s is None else max(float(s), rule.least_seconds) for s in known]
+    counted = [None if s is None else max(float(s), rule.least_seconds) for s in times]
     if rule.scale == "absolute":
         return [None if s is None else q * min(1.0, rule.reference_s / s) for q, s in zip(points, counted, strict=True)]
     rates = [None if s is None else q / s for q, s in zip(points, counted, strict=True)]
@@ -442,7 +442,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read
             "data_reliability": mean(answer.data_reliability for answer in answers),
             "claims": tuple(claim for answer in answers for claim in answer.claims),
             "lookahead_check": "fail" if failed else "pass",
-            "lookahead_reason": " ".join(one.lookahead_reason for one in failed or [end.answer]).strip(),
+            "lookahead_reason": " ".join(answer.lookahead_reason for answer in failed or [end.answer]).strip(),
             "verdict": end.answer.verdict,
             "summary": end.answer.summary,
         }
@@ -610,20 +610,20 @@ def season_table(
     contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> tuple[SeasonRow, ...]:
     """The table of a season under a scoring plan: rows by falling total, those without one at the end."""
-    rules, names = _plan(plan), [one.name for one in contestants]
+    rules, names = _plan(plan), [contestant.name for contestant in contestants]
     twice = repeated(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
     given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
     points_of("season_table", given, problems)
-    graded = [one for one in contestants if one.composites and one.answered]
-    agreements = [agreement_row(one.name, one.composites, plan=rules) for one in graded]
+    graded = [contestant for contestant in contestants if contestant.composites and contestant.answered]
+    agreements = [agreement_row(contestant.name, contestant.composites, plan=rules) for contestant in graded]
     quick: list[float | None] = [None] * len(graded)
     if rules.efficiency.weight:
         quick = efficiency([row.median for row in agreements], [one.seconds for one in graded], plan=rules)
-    panel = {judge for one in contestants for judge in one.composites}
+    panel = {judge for contestant in contestants for judge in contestant.composites}
 
-    def absent(one: Contestant) -> tuple[str, ...]:
-        return tuple(sorted(panel - set(one.composites)))
+    def absent(contestant: Contestant) -> tuple[str, ...]:
+        return tuple(sorted(panel - set(contestant.composites)))
 
     rows: list[tuple[float, NoiseFloor, SeasonRow]] = []
     for one, agreement, share in zip(graded, agreements, quick, strict=True):
@@ -635,9 +635,9 @@ def season_table(
     rows.sort(key=lambda row: (-row[0], row[2].contestant))
     places = tie_classes([row[0] for row in rows], [row[1] for row in rows], judges, rules.ties.level)
     ranked = [replace(row, first=first, last=last) for (_, _, row), (first, last) in zip(rows, places, strict=True)]
-    for one in sorted((each for each in contestants if each not in graded), key=lambda each: each.name):
-        state = "not graded" if one.answered else "no usable answer"
-        ranked.append(SeasonRow(one.name, state, None, None, None, None, absent(one)))
+    for contestant in sorted((each for each in contestants if each not in graded), key=lambda each: each.name):
+        state = "not graded" if contestant.answered else "no usable answer"
+        ranked.append(SeasonRow(contestant.name, state, None, None, None, None, absent(contestant)))
     return tuple(ranked)
 
 

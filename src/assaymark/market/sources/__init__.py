@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
-from assaymark.market.snapshot import Origin, Snapshot, content_digest
+from assaymark.market.snapshot import Origin, Snapshot, content_digest, stamped
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
@@ -21,7 +21,6 @@ from assaymark.market.sources.request import (
     RetryPolicy,
     ServiceUnavailable,
     Source,
-    stamped,
 )
 from assaymark.records import canonical_json, sha256_text
 
@@ -30,7 +29,7 @@ from assaymark.records import canonical_json, sha256_text
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
-    {one.name: one for one in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
+    {source.name: source for source in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
 )
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
@@ -51,14 +50,15 @@ def pull(
     source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Snapshot:
     """What a networked source says now, as one snapshot."""
-    known = _known(source, request, now)
+    service = _known(source, request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
-    draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
+    draft = _answered(service.name, lambda: _FETCH[service.name](request, asking))
     # The same answer on one day has one name.
     contents = {name: content_digest(table) for name, table in sorted(draft.tables.items())}
-    name = f"{known.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
-    origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
-    return Snapshot(name, origin, stamped(draft.tables, name))
+    name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
+    origin = Origin(service.name, now, request.as_query(), service.licence, draft.notes)
+    bars = {"bars": stamped(draft.tables["bars"], snapshot=name)} if "bars" in draft.tables else {}
+    return Snapshot(name, origin, {**draft.tables, **bars})
 
 
 def pull_questions(
@@ -66,9 +66,9 @@ def pull_questions(
 ) -> Questions:
     """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
     provenance."""
-    known = _known("huggingface", request, now)
+    service = _known("huggingface", request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
-    return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
+    return _answered(service.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
 def _known(source: str, request: Request, now: datetime) -> Source:

@@ -31,7 +31,7 @@ def _kept(
     noted: Callable[[DailySeries, DailySeries], str],
 ) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
     """All series within the days asked for, with notes; refused as a whole when one of them has a problem."""
-    found: list[DailySeries] = []
+    fetched: list[DailySeries] = []
     problems: list[Problem] = []
     notes = []
     for symbol in asking.each(what, request.symbols):
@@ -40,26 +40,26 @@ def _kept(
         except InputError as exc:
             problems += exc.problems
             continue
-        kept = series.within(request.first, request.last(asking.now), asking.now)
-        notes.append(noted(series, kept))
-        problems += service.series_problems(kept)
-        found.append(kept)
+        trimmed = series.within(request.first, request.last(asking.now), asking.now)
+        notes.append(noted(series, trimmed))
+        problems += service.series_problems(trimmed)
+        fetched.append(trimmed)
     # What cannot be true of series together: more than one currency, or a last day with half of them
     currencies: dict[str, list[str]] = {}
-    for one in found:
-        currencies.setdefault(one.currency, []).append(one.id)
+    for daily in fetched:
+        currencies.setdefault(daily.currency, []).append(daily.id)
     if len(currencies) > 1:
         listed = "; ".join(f"{currency or 'none'}: {', '.join(ids)}" for currency, ids in sorted(currencies.items()))
         problems.append(Problem("currency", f"one snapshot holds one currency, pull each by itself ({listed})"))
-    ends = {one.id: one.days[-1] for one in found if one.days.size}
+    ends = {series.id: series.days[-1] for series in fetched if series.days.size}
     last = max(ends.values(), default=None)
     there = [name for name, day in ends.items() if day == last]
     if 2 * len(there) < len(ends):
-        said = f"only {len(there)} of {len(ends)} instruments have a bar ({', '.join(there)}): half a day? "
-        problems.append(Problem(str(last), said + "Ask again later, or with an earlier end"))
+        sentence = f"only {len(there)} of {len(ends)} instruments have a bar ({', '.join(there)}): half a day? "
+        problems.append(Problem(str(last), sentence + "Ask again later, or with an earlier end"))
     if problems:
         raise InputError("bars", problems)
-    return found, [*filter(None, notes)]
+    return fetched, [*filter(None, notes)]
 
 
 _TIMES = (
@@ -90,7 +90,7 @@ _KINDS: Mapping[str, AssetClass] = {
     "EQUITY": "EQ", "ETF": "EQ", "MUTUALFUND": "EQ", "INDEX": "EQ", "CRYPTOCURRENCY": "CR", "FUTURE": "CO",
 }  # fmt: skip
 _MIXED = ("etf", "mutualfund", "index")
-_CLASSES: Mapping[str, AssetClass] = {one: one for one in CLASSES}
+_CLASSES: Mapping[str, AssetClass] = {name: name for name in CLASSES}
 _SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName")
 _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
 
@@ -107,19 +107,19 @@ def fetch_yahoo(request: Request, asking: Asking) -> Draft:
         raise InputError("source yfinance", problems)
     client = service.library("yfinance", YAHOO.extra)
 
-    def noted(series: DailySeries, kept: DailySeries) -> str:
-        lost = series.days.size - kept.days.size
+    def noted(series: DailySeries, trimmed: DailySeries) -> str:
+        lost = series.days.size - trimmed.days.size
         what = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
         return f"{series.id}: {what}" if lost else ""
 
     with _session(asking.manners, request.options.get("endpoint")) as session:
-        found, notes = _kept(
+        bars, notes = _kept(
             "symbols", request, asking, lambda symbol: _yahoo_series(client, session, symbol, request, asking), noted
         )
-    if taken := [one.id for one in found if one.sub in _MIXED and f"class.{one.id}" not in request.options]:
+    if taken := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
         what = "the service does not say the asset class of a fund or index; guessed for"
         notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
-    return Draft(service.bar_tables(found, "yfinance"), (*_YAHOO_NOTES, *notes))
+    return Draft(service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes))
 
 
 def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
@@ -130,9 +130,9 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         with service.outdated_uses_of("yfinance"):
             ticker = client.Ticker(symbol, session=session)
             frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
-            said = ticker.get_history_metadata(repair=False)
+            answer = ticker.get_history_metadata(repair=False)
             # One by one: some keys of it are a question of their own to the service.
-            meta = {name: said.get(name) for name in _SAID}
+            meta = {name: answer.get(name) for name in _SAID}
         # One symbol from the client's table and what it says about the instrument.
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
@@ -141,14 +141,14 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
             raise InputError(symbol, [Problem(symbol, f"{what} (say class.{symbol}=...)")])
         if not currency:
             raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
-        days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
+        days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
         bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
         adjusted = frame["Adj Close"].to_numpy(dtype=float)
         splits = frame["Stock Splits"].to_numpy(dtype=float)
         splits = np.where(splits > 0.0, splits, 1.0)
         # The service states earlier days in units of today; later splits make them those of their day again.
         since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
-        bars = {name: one / since if name == "volume" else one * since for name, one in bars.items()}
+        bars = {name: array / since if name == "volume" else array * since for name, array in bars.items()}
         paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
         factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
         actions = tuple(
@@ -278,16 +278,16 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     if problems:
         raise InputError("source ccxt", problems)
 
-    def noted(_: DailySeries, kept: DailySeries) -> str:
-        if not kept.days.size or kept.days[0] <= np.datetime64(request.first):
+    def noted(_: DailySeries, trimmed: DailySeries) -> str:
+        if not trimmed.days.size or trimmed.days[0] <= np.datetime64(request.first):
             return ""
-        first = f"the first bar that the exchange gives is of {kept.days[0]}"
-        return f"{kept.id}: asked for from {request.first}, {first}"
+        first = f"the first bar that the exchange gives is of {trimmed.days[0]}"
+        return f"{trimmed.id}: asked for from {request.first}, {first}"
 
-    found, notes = _kept(
+    bars, notes = _kept(
         "pairs", request, asking, lambda pair: _pair_series(exchange, pair, markets[pair], request, asking), noted
     )
-    tables = service.bar_tables(found, f"ccxt {exchange.id}")
+    tables = service.bar_tables(bars, f"ccxt {exchange.id}")
     return Draft(tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes))
 
 
@@ -301,7 +301,7 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     for _ in range(_MOST_PAGES):
         page = _call(exchange, lambda at=since: exchange.fetch_ohlcv(pair, "1d", at, limit), asking.manners)
         try:
-            new = [[float("nan") if one is None else float(one) for one in row[:6]] for row in page if row[0] >= since]
+            new = [[float("nan") if raw is None else float(raw) for raw in row[:6]] for row in page if row[0] >= since]
         except (TypeError, ValueError, IndexError) as exc:
             problem = service.unreadable("the reply", exc)
             break
@@ -318,9 +318,9 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     table = np.array(rows, dtype=float).reshape(-1, 6)
     days = table[:, 0].astype("datetime64[ms]").astype("datetime64[D]")
     bars = {name: table[:, place] for place, name in enumerate(FIELDS, start=1)}
-    quote, made = one_line(market.get("quote")), market.get("created")
+    quote, stamp = one_line(market.get("quote")), market.get("created")
     # The day on which the exchange says that it listed a pair, if it does.
-    listed = datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
+    listed = datetime.fromtimestamp(stamp / 1000, UTC).date() if isinstance(stamp, int) and 0 < stamp < 1e13 else None
     name, factor = f"{one_line(market.get('base'))} in {quote}", np.ones(days.size)
     return DailySeries(pair, "CR", "spot", name, quote, listed, days, bars, factor, (), service.END_OF_DAY)
 

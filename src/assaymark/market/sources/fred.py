@@ -77,7 +77,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
     def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         every = info["frequency_short"]
         series = client.get_series(symbol, observation_start=request.start, observation_end=request.end)
-        periods = _period_ends(np.array([one.date() for one in series.index], dtype="datetime64[D]"), every)
+        periods = _period_ends(np.array([stamp.date() for stamp in series.index], dtype="datetime64[D]"), every)
         released = released_after(periods, LAGS[every] if lag is None else lag)
         for period, value, out in zip(periods, series.to_numpy(dtype=float), released, strict=True):
             yield {"ref_period": period.item(), "value": value, "start": int(out), "end": None}
@@ -98,19 +98,19 @@ def fetch_vintages(request: Request, asking: Asking) -> Draft:
     def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         frame = client.get_series_all_releases(symbol, realtime_start=bounds["vintages_from"],
                                                realtime_end=bounds["vintages_to"])  # fmt: skip
-        dates = np.array([one.date() for one in frame["date"]], dtype="datetime64[D]")
+        dates = np.array([stamp.date() for stamp in frame["date"]], dtype="datetime64[D]")
         periods = _period_ends(dates, info["frequency_short"])
-        vintages = [one.date() for one in frame["realtime_start"]]
+        vintages = [stamp.date() for stamp in frame["realtime_start"]]
         # A missing value is a missing time to the client's table, as it holds times beside values.
-        values = [np.nan if one != one else float(one) for one in frame["value"]]
-        kept = [
+        values = [np.nan if cell != cell else float(cell) for cell in frame["value"]]
+        records = [
             (period.item(), vintage, value)
             for period, day, vintage, value in zip(periods, dates, vintages, values, strict=True)
             if (request.start is None or day >= np.datetime64(request.start))
             and (request.end is None or day <= np.datetime64(request.end))
         ]
-        kept.sort(key=lambda one: one[:2])
-        for (period, vintage, value), after in zip(kept, [*kept[1:], None], strict=True):
+        records.sort(key=lambda row: row[:2])
+        for (period, vintage, value), after in zip(records, [*records[1:], None], strict=True):
             # Each vintage lasts until the next one of its period.
             end = _end_of(after[1]) if after and after[0] == period else None
             yield {"ref_period": period, "value": value, "start": _end_of(vintage), "end": end}
@@ -141,18 +141,18 @@ def _draft(
         return service.with_retries(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
 
     client._Fred__fetch_data = ask
-    found: list[dict[str, Any]] = []
+    gathered: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for symbol in asking.each("series", request.symbols):
-        kept: list[dict[str, Any]] = []
+        usable: list[dict[str, Any]] = []
         try:
             info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
             if (every := info.get("frequency_short", "")) not in LAGS:
                 problems.append(Problem(symbol, f"has the frequency {every!r}; known are {', '.join(LAGS)}"))
                 continue
-            said = {"series": symbol, "unit": info.get("units_short") or "not stated",
+            common = {"series": symbol, "unit": info.get("units_short") or "not stated",
                     "title": info.get("title", symbol), "stale_days": STALE[every]}  # fmt: skip
-            kept = [{**said, **row} for row in rows(client, symbol, info) if not np.isnan(row["value"])]
+            usable = [{**common, **row} for row in rows(client, symbol, info) if not np.isnan(row["value"])]
         except ServiceUnavailable:
             raise
         except _Refused as exc:
@@ -162,23 +162,23 @@ def _draft(
             problems.append(Problem(symbol, service.unreadable("the reply", exc, key)))
             continue
         # A series without any value, or with an infinite one, is refused.
-        twice = len(kept) - len({(row["ref_period"], row["start"]) for row in kept})
-        if not kept:
+        twice = len(usable) - len({(row["ref_period"], row["start"]) for row in usable})
+        if not usable:
             problems.append(Problem(symbol, "has no value in the days asked for"))
-        elif infinite := [row for row in kept if np.isinf(row["value"])]:
+        elif infinite := [row for row in usable if np.isinf(row["value"])]:
             problems.append(Problem(f"{symbol}, {infinite[0]['ref_period']}", "the value is infinite"))
         elif twice:
             problems.append(Problem(symbol, f"{twice} values are there twice"))
-        found += sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
+        gathered += sorted(usable, key=lambda row: (row["ref_period"], row["start"]))
     if problems:
         raise InputError(source, problems)
-    made = [
+    records = [
         {**{name: row[name] for name in ("series", "ref_period", "value", "unit", "title", "stale_days")},
          "realtime_start": datetime.fromtimestamp(row["start"], UTC),
          "realtime_end": None if row["end"] is None else datetime.fromtimestamp(row["end"], UTC)}
-        for row in found
+        for row in gathered
     ]  # fmt: skip
-    return Draft({"macro": pa.Table.from_pylist(made, schema=SCHEMAS["macro"])}, notes)
+    return Draft({"macro": pa.Table.from_pylist(records, schema=SCHEMAS["macro"])}, notes)
 
 
 class _Refused(Exception):
@@ -221,10 +221,10 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
     except ElementTree.ParseError as exc:
         raise ServiceUnavailable(f"the answer is no XML ({one_line(exc, key)})") from None
     if root.tag == "error" or status >= 400:
-        said = one_line(root.get("message") or f"status {status}", key)
-        if "api_key" in said or status in (401, 403):
-            raise ServiceUnavailable(f"the key is refused ({said}); check FRED_API_KEY, or the option api_key")
-        raise _Refused(f"the service refuses: {said}")
+        message = one_line(root.get("message") or f"status {status}", key)
+        if "api_key" in message or status in (401, 403):
+            raise ServiceUnavailable(f"the key is refused ({message}); check FRED_API_KEY, or the option api_key")
+        raise _Refused(f"the service refuses: {message}")
     limit, count = root.get("limit", ""), root.get("count", "")
     if limit.isdigit() and count.isdigit() and int(count) > int(limit):
         raise _Refused(f"the service sent {limit} of {count} values; ask for fewer days or vintages")

@@ -12,7 +12,7 @@ from typing import Any
 
 from assaymark.errors import InputError, Problem
 from assaymark.market.files import snapshot_from_file
-from assaymark.market.snapshot import Origin
+from assaymark.market.snapshot import Origin, stamped
 from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
     Asking,
@@ -51,12 +51,12 @@ def fetch_file(
     if not repo:
         raise InputError("source huggingface", [Problem("option repo", "is needed: repo=OWNER/NAME")])
     endpoint = request.options.get("endpoint")
-    said = {"token": token or False, "endpoint": endpoint}
+    access = {"token": token or False, "endpoint": endpoint}
     with _client(asking.manners):
         asking.progress("files", 0, 1)
         info = _call(
             hub, repo, token, asking.manners,
-            lambda: hub.HfApi(**said).dataset_info(
+            lambda: hub.HfApi(**access).dataset_info(
                 repo, revision=request.options.get("revision"), files_metadata=True, timeout=asking.manners.timeout
             ),
         )  # fmt: skip
@@ -75,7 +75,7 @@ def fetch_file(
             hub, repo, token, asking.manners,
             lambda: hub.hf_hub_download(
                 repo, name, repo_type="dataset", revision=info.sha, local_dir=folder,
-                etag_timeout=asking.manners.timeout, **said,
+                etag_timeout=asking.manners.timeout, **access,
             ),
         )  # fmt: skip
         asking.progress("files", 1, 1)
@@ -123,7 +123,7 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
 
 def _cut(exc: BaseException) -> bool:
     """Whether the connection broke while an answer was read, or it came out shorter than it said."""
-    kinds = {one.__name__ for one in type(exc).__mro__}
+    kinds = {kind.__name__ for kind in type(exc).__mro__}
     return bool(kinds & {"TransportError"}) or "Consistency check failed" in str(exc)
 
 
@@ -205,14 +205,13 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
 def fetch(request: Request, asking: Asking) -> Draft:
     """The one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
-        path, _, _, said = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
+        path, _, _, notes = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
             path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
-    return Draft(
-        service.from_source(read.tables, f"huggingface {request.options['repo']}"), (*read.origin.notes, *said)
-    )
+    bars = stamped(read.tables["bars"], source=f"huggingface {request.options['repo']}", snapshot="")
+    return Draft({**read.tables, "bars": bars}, (*read.origin.notes, *notes))
 
 
 PORTBENCH_ITEMS = 6_269
@@ -250,12 +249,12 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
         raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
     provenance = path.with_name(f"{path.name}.provenance.json")
     write_atomic(path, data)
-    said = {
+    record = {
         "file": path.name, "sha256": digest, "items": items, "commit": commit, "source": origin.source,
         "retrieved_at": origin.retrieved_at.isoformat(), "query": dict(origin.query), "licence": origin.licence,
         "notes": notes,
     }  # fmt: skip
-    write_atomic(provenance, (canonical_json(said) + "\n").encode())
+    write_atomic(provenance, (canonical_json(record) + "\n").encode())
     return Questions(path, provenance, items, digest, origin)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
-from assaymark.market.snapshot import SCHEMAS
+from assaymark.market.snapshot import SCHEMAS, table_of
 from assaymark.records import JSON, repeated
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ def one_line(text: object, *hidden: str | None) -> str:
     shown = str(text)
     for secret in filter(None, hidden):
         shown = shown.replace(secret, "***")
-    shown = " ".join("".join(one if one.isprintable() else " " for one in shown).split())
+    shown = " ".join("".join(char if char.isprintable() else " " for char in shown).split())
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
@@ -159,12 +159,8 @@ SECRETS = ("api_key", "token")
 """Options whose values are never shown and never stored."""
 
 
-class Progress(Protocol):
-    """Called with what is being done, how much of it is done, and how much there is."""
-
-    def __call__(self, what: str, done: int, total: int, /) -> None:
-        """Note the state of one piece of work."""
-        ...
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -248,27 +244,27 @@ class Source:
 
     def problems(self, request: Request) -> list[Problem]:
         """What is wrong with a request before anything is sent."""
-        found = []
+        faults = []
         if self.symbols and not request.symbols:
-            found.append(Problem("symbols", f"at least one is needed: {self.needs}"))
+            faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
         for symbol in repeated(request.symbols):
-            found.append(Problem(symbol, "is asked for more than once"))
-        found += [
+            faults.append(Problem(symbol, "is asked for more than once"))
+        faults += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")
             for symbol in request.symbols
-            if not symbol or not symbol.isprintable() or any(one.isspace() for one in symbol)
+            if not symbol or not symbol.isprintable() or any(char.isspace() for char in symbol)
         ]
         if request.start and request.end and request.start > request.end:
-            found.append(Problem("start", f"{request.start} comes after the end, {request.end}"))
-        found += [
+            faults.append(Problem("start", f"{request.start} comes after the end, {request.end}"))
+        faults += [
             Problem(f"option {name}", f"is unknown; {self.name} takes {', '.join(self.options)}")
             for name in request.options
             if not any(name == option or (option.endswith(".") and name.startswith(option)) for option in self.options)
         ]
         endpoint = request.options.get("endpoint")
         if endpoint is not None and not endpoint.startswith(("https://", "http://")):
-            found.append(Problem("option endpoint", f"must begin with https:// or http:// (got {endpoint!r})"))
-        return found
+            faults.append(Problem("option endpoint", f"must begin with https:// or http:// (got {endpoint!r})"))
+        return faults
 
 
 END_OF_DAY = 24 * 3600
@@ -300,33 +296,33 @@ class DailySeries:
 
     def within(self, first: date, last: date, now: datetime) -> DailySeries:
         """The bars of these days, without those whose day is not over yet at ``now``."""
-        kept = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
-        kept &= self.known_at <= instant(now)
-        bars = {name: values[kept] for name, values in self.bars.items()}
+        chosen = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
+        chosen &= self.known_at <= instant(now)
+        bars = {name: values[chosen] for name, values in self.bars.items()}
         actions = tuple(action for action in self.actions if first <= action.ex_date <= last)
-        return replace(self, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept], actions=actions)
+        return replace(self, days=self.days[chosen], bars=bars, adj_factor=self.adj_factor[chosen], actions=actions)
 
 
 def series_problems(series: DailySeries) -> list[Problem]:
     """What cannot be true of one series; each kind once, with its first place and how often."""
     if not series.days.size:
         return [Problem(series.id, "has no bar in the days asked for")]
-    found = []
+    problems = []
     steps = np.diff(series.days).astype(int)
     for place in np.flatnonzero(steps <= 0)[:1]:
         what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
-        found.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
+        problems.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
     for name in PRICES:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
         wrong = ~(values > 0) | np.isinf(values) if name == "close" else (values <= 0) | np.isinf(values)
-        found += _first(series, wrong, values, f"a {name} must be positive{missing}")
+        problems += _first(series, wrong, values, f"a {name} must be positive{missing}")
     volume = series.bars["volume"]
-    found += _first(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
+    problems += _first(series, (volume < 0) | np.isinf(volume), volume, "a volume cannot be negative")
     spread = series.bars["high"] - series.bars["low"]
-    found += _first(series, spread < 0, spread, "the high is below the low")
+    problems += _first(series, spread < 0, spread, "the high is below the low")
     wrong = ~(series.adj_factor > 0) | np.isinf(series.adj_factor)
-    return found + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
+    return problems + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
 
 
 def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
@@ -339,46 +335,28 @@ def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str
 
 
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
-    """Bars and instruments as tables of a snapshot; the column of its name is filled in by `stamped`."""
-    lengths = [one.days.size for one in series]
-    whole: dict[str, Any] = {name: np.concatenate([one.bars[name] for one in series]) for name in FIELDS}
+    """Bars and instruments as tables of a snapshot; the column of its name stays empty."""
+    lengths = [asset.days.size for asset in series]
+    whole: dict[str, Any] = {name: np.concatenate([asset.bars[name] for asset in series]) for name in FIELDS}
     whole |= {
-        "instrument": np.repeat(np.array([one.id for one in series], dtype=object), lengths),
-        "event_date": np.concatenate([one.days.astype("datetime64[D]") for one in series]),
-        "known_at": np.concatenate([one.known_at for one in series]) * 1_000_000,
-        "adj_factor": np.concatenate([one.adj_factor for one in series]),
-        "source": [source] * sum(lengths),
-        "snapshot": [""] * sum(lengths),
+        "instrument": np.repeat(np.array([asset.id for asset in series], dtype=object), lengths),
+        "event_date": np.concatenate([asset.days.astype("datetime64[D]") for asset in series]),
+        "known_at": np.concatenate([asset.known_at for asset in series]) * 1_000_000,
+        "adj_factor": np.concatenate([asset.adj_factor for asset in series]),
+        "source": source,
+        "snapshot": "",
     }
-    columns = [pa.array(whole[one.name], type=one.type, from_pandas=True) for one in SCHEMAS["bars"]]
     rows = [
         Listing(one.id, one.asset_class, one.sub, one.name, one.listed or one.days[0].item()).as_row(one.currency)
         for one in series
     ]
     acted = [
-        {"instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
-         "known_at": datetime.combine(action.ex_date, time_of_day(), UTC) + timedelta(seconds=one.complete_at)}
-        for one in series for action in one.actions
+        {"instrument": asset.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
+         "known_at": datetime.combine(action.ex_date, time_of_day(), UTC) + timedelta(seconds=asset.complete_at)}
+        for asset in series for action in asset.actions
     ]  # fmt: skip
     return {
-        "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
+        "bars": table_of("bars", whole),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **({"actions": pa.Table.from_pylist(acted, schema=SCHEMAS["actions"])} if acted else {}),
     }
-
-
-def from_source(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The tables of a snapshot that was read from a file, as those of the source that the file is from."""
-    bars = tables["bars"]
-    return {**tables, "bars": _filled(_filled(bars, "source", source), "snapshot", "")}
-
-
-def stamped(tables: Mapping[str, Any], snapshot: str) -> dict[str, Any]:
-    """The tables with the name of their snapshot in each bar."""
-    return {**tables, "bars": _filled(tables["bars"], "snapshot", snapshot)} if "bars" in tables else dict(tables)
-
-
-def _filled(bars: Any, name: str, value: str) -> Any:
-    """Bars in which one column holds one value."""
-    place = bars.schema.get_field_index(name)
-    return bars.set_column(place, SCHEMAS["bars"].field(place), pa.array([value] * bars.num_rows, pa.string()))

@@ -249,18 +249,18 @@ def agreement_arrays(
     _refuse_faults("agreement_arrays", answers != kinds, judge * questions + call, task_of[call] != task)
     if content:
         answers, task_of = _CONTENT[answers[:, ::2], answers[:, 1::2]], task_of[::2]
-    found = []
+    pairs = []
     for a, b in combinations(range(judges), 2):
         common = np.flatnonzero((answers[a] != kinds) & (answers[b] != kinds))
         place = (task_of[common] * kinds + answers[a, common]) * kinds + answers[b, common]
         tables = np.bincount(place, minlength=groups * kinds * kinds).reshape(groups, kinds, kinds)
-        found.append(Agreement(a, b, tables))
-    return tuple(found)
+        pairs.append(Agreement(a, b, tables))
+    return tuple(pairs)
 
 
 def _codes(source: str, columns: Mapping[str, ArrayLike]) -> list[Ints]:
     """The columns as equally long arrays of codes within their ranges."""
-    top, found, problems = {"order": 1, "verdict": _NONE - 1}, [], []
+    top, arrays, problems = {"order": 1, "verdict": _NONE - 1}, [], []
     for name, values in columns.items():
         column = checks.array(source, f"{name}_codes", values)
         if column.ndim != 1 or not column.size or column.dtype.kind not in "iub":
@@ -270,16 +270,16 @@ def _codes(source: str, columns: Mapping[str, ArrayLike]) -> list[Ints]:
         if low < 0 or high > top.get(name, high):
             limit = f"0..{top[name]}" if name in top else "at least 0"
             row = np.flatnonzero((column < 0) | (column > top.get(name, high)))[0]
-            said = f"codes must be {limit} (first that is not: {column[row]}, row {row})"
-            problems.append(Problem(f"{name}_codes", said))
-        found.append(column.astype(np.int64, copy=False))
-    sizes = sorted({column.size for column in found})
+            problem = f"codes must be {limit} (first that is not: {column[row]}, row {row})"
+            problems.append(Problem(f"{name}_codes", problem))
+        arrays.append(column.astype(np.int64, copy=False))
+    sizes = sorted({column.size for column in arrays})
     if len(sizes) > 1:
         names = ", ".join(f"{name}_codes" for name in columns)
         problems.append(Problem(names, f"must be equally long (got {', '.join(map(str, sizes))})"))
     if problems:
         raise InputError(source, problems)
-    return found
+    return arrays
 
 
 def _size(codes: Ints) -> int:
@@ -291,9 +291,9 @@ def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> No
     tasks."""
 
     def rows(mask: Bools) -> str:
-        found = np.flatnonzero(mask)
-        more = f" and {found.size - _NAMED} more" if found.size > _NAMED else ""
-        return f"rows {', '.join(map(str, found[:_NAMED].tolist()))}{more}"
+        indices = np.flatnonzero(mask)
+        more = f" and {indices.size - _NAMED} more" if indices.size > _NAMED else ""
+        return f"rows {', '.join(map(str, indices[:_NAMED].tolist()))}{more}"
 
     faults = []
     if int(np.count_nonzero(filled)) != places.size:
@@ -348,14 +348,14 @@ class CallTable:
         self, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
     ) -> Ints:
         """Rows of an arm, of one condition, variant and step or of all."""
-        found = self.prompt == prompt
+        mask = self.prompt == prompt
         if condition is not None:
-            found &= self.condition == condition
+            mask &= self.condition == condition
         if variant is not None:
-            found &= self.variant == variant
+            mask &= self.variant == variant
         if delta is not None:
-            found &= self.delta == delta
-        return np.flatnonzero(found)
+            mask &= self.delta == delta
+        return np.flatnonzero(mask)
 
     def variants(self, rows: Ints) -> list[str]:
         """The kinds of pairs among the rows, where they have one."""
@@ -363,8 +363,8 @@ class CallTable:
 
     def steps(self, prompt: str) -> list[float]:
         """The ladder steps that an arm has, in ascending order."""
-        found: list[float] = np.unique(self.delta[self.where(prompt, condition="ladder")]).tolist()
-        return found
+        levels: list[float] = np.unique(self.delta[self.where(prompt, condition="ladder")]).tolist()
+        return levels
 
     def by_task(self, rows: Ints, hit: Bools) -> Ints:
         """Calls that hit and calls that did not [G, 2] in each task, of the given rows."""
@@ -429,7 +429,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     if len(judges) > 1:
         yield Problem("judge", f"a datasheet is of one judge (got {', '.join(judges)}); pass the calls of each alone")
     first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*OF_PAIR)
-    seen: Counter[tuple[str, str, str, str, int]] = Counter()
+    counts: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
         where, delta, better, two = (
             f"call {i + 1} (pair {call.pair})", call.delta, call.better, "a pair has two contents",
@@ -453,8 +453,8 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
             what = "ladder pairs, and no others, have a delta above 0"
             yield Problem(where, f"{what} (got {call.condition}, delta {delta:g})")
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
-        seen[asked] += 1
-        if seen[asked] > 1:
+        counts[asked] += 1
+        if counts[asked] > 1:
             yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
         if earlier is not call and kind_of(call) != kind_of(earlier):

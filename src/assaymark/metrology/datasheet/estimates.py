@@ -106,8 +106,8 @@ class TaskBootstrap:
         defined = ~np.isnan(values)
         if 1 - float(np.average(defined, weights=mass)) > 1 - self.level + 1e-9:
             return None
-        known = None if mass is None else mass[defined]
-        low, high = percentile_ends(values[defined][None], known, widened(self.level, sums.shape[0]))[:, 0].tolist()
+        weights = None if mass is None else mass[defined]
+        low, high = percentile_ends(values[defined][None], weights, widened(self.level, sums.shape[0]))[:, 0].tolist()
         return (low, high) if high - low > _FLAT else None
 
     def words(self, tasks: int) -> str:
@@ -269,10 +269,10 @@ class Estimator:
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
-        found = share_interval(counts, scale, self.level, information)
-        about = {**(detail or {}), "effective_n": found.effective}
-        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}", "ok", about,
-                           (found.low, found.high))  # fmt: skip
+        share = share_interval(counts, scale, self.level, information)
+        about = {**(detail or {}), "effective_n": share.effective}
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {share.method}", "ok", about,
+                           (share.low, share.high))  # fmt: skip
 
 
 def between_kappa(
@@ -290,12 +290,12 @@ def between_kappa(
     pairs = {pair: k for k, pair in enumerate(sorted({(call.pair, call.trial) for call in chosen}))}
     counts = np.zeros((1, 4, 4), dtype=np.int64)
     if len({call.judge for call in chosen}) == 2:
-        (found,) = agreement_arrays(
+        (agreement,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
             [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
             [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content,
         )  # fmt: skip
-        counts = found.tables
+        counts = agreement.tables
     inputs = "+".join(table.digest for table in tables)
     labels = {"a": judges[0], "b": judges[1]}
     return kappa_measurement(counts, labels, TaskBootstrap(rng, level), inputs, content)
@@ -308,7 +308,7 @@ def kappa_measurement(
     usable = tables[:, :_USABLE, :_USABLE]
     n, common = int(usable.sum()), int(tables.sum())
     unit, where = ("pair", " in both orders") if content else ("call", "")
-    value, ends, found, second = kappa_interval(usable, bootstrap)
+    value, ends, interval, second = kappa_interval(usable, bootstrap)
     detail: dict[str, JSON] = {
         f"common_{unit}s": common, "invalid": common - n, "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
         "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
@@ -318,7 +318,7 @@ def kappa_measurement(
     if not n:
         state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
     base = "by content, orders averaged" if content else "by position, call by call"
-    method = "none" if value is None else f"Cohen's kappa, unweighted, {base}, {found}"
+    method = "none" if value is None else f"Cohen's kappa, unweighted, {base}, {interval}"
     name = "between.kappa_content" if content else "between.kappa"
     return number(
         Measurement, name, labels, value, (n, f"common {unit}s"), method, state, detail, ends,
@@ -342,10 +342,10 @@ def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> tuple[float | None
     without = cohen_kappas((total - sums).T, size)
     if np.isnan(without).any():
         return value, None, "no interval: kappa is undefined without one of the tasks", second
-    found = jackknife_estimate(value, without, bootstrap.level)
-    if found.low is None or found.high is None:
+    estimate = jackknife_estimate(value, without, bootstrap.level)
+    if estimate.low is None or estimate.high is None:
         return value, None, "no interval: the tasks do not differ", second
-    ends = max(-1.0, found.low), min(1.0, found.high)
+    ends = max(-1.0, estimate.low), min(1.0, estimate.high)
     return value, ends, f"delete-one-task jackknife, t({tasks - 1})", second
 
 
@@ -570,8 +570,8 @@ def reply_measurements(
 
 def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
     """How often each reason for an unusable reply was given, by prompt."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
     for call in calls:
         if call.verdict == "invalid":
-            found[call.prompt][call.reason or "no reason given"] += 1
-    return {prompt: dict(sorted(counts.items())) for prompt, counts in found.items()}
+            reasons[call.prompt][call.reason or "no reason given"] += 1
+    return {prompt: dict(sorted(counts.items())) for prompt, counts in reasons.items()}

@@ -118,12 +118,12 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
     for start in range(steps):
         smallest = np.full(successes.shape[:-1], np.inf)
         for end in range(steps, start, -1):
-            seen = size[..., end] - size[..., start]
-            mean = (hits[..., end] - hits[..., start]) / np.where(seen > 0, seen, 1.0)
-            smallest = np.where(seen > 0, np.minimum(smallest, mean), smallest)
+            count = size[..., end] - size[..., start]
+            mean = (hits[..., end] - hits[..., start]) / np.where(count > 0, count, 1.0)
+            smallest = np.where(count > 0, np.minimum(smallest, mean), smallest)
             # A start after which nobody called says nothing.
-            known = np.where(np.isinf(smallest), -np.inf, smallest)
-            fit[..., end - 1] = np.maximum(fit[..., end - 1], known)
+            bound = np.where(np.isinf(smallest), -np.inf, smallest)
+            fit[..., end - 1] = np.maximum(fit[..., end - 1], bound)
     return fit
 
 
@@ -210,7 +210,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
     for step in steps:
         yield from _step(table, recorder, prompt, step)
-    few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{one:g}' for one in steps)} only"
+    few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{step:g}' for step in steps)} only"
     state = None
     if not steps:
         state = f"not measured: the quality ladder was not run under {prompt}"
@@ -232,7 +232,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     sums, grid, width = np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps)
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, TARGET)
-    found = Threshold(float(value), _CENSORED[int(code)])
+    threshold = Threshold(float(value), _CENSORED[int(code)])
 
     def both(totals: Floats) -> tuple[Floats, Ints]:
         return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, TARGET)
@@ -251,11 +251,11 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
         words = [str(Threshold(ends[0], low)), str(Threshold(ends[1], high))]
         method = recorder.bootstrap.words(sums.shape[0])
     detail: dict[str, JSON] = {
-        "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
+        "censored": threshold.censored, "text": str(threshold), "low_text": words[0], "high_text": words[1],
         "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
     }  # fmt: skip
     yield recorder.number(
-        "threshold", labels, found.value, (rows.size, estimates.CALLS),
+        "threshold", labels, threshold.value, (rows.size, estimates.CALLS),
         f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", "ok", detail, ends,
         unit="requirements",
     )  # fmt: skip
@@ -390,10 +390,10 @@ class _Texts:
 
     def by_text(self, values: Floats) -> dict[tuple[str, float], float]:
         """The mean of ``values`` over the repeats of each text, by task and level."""
-        found: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
+        by_key: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
         for code, level, value in zip(self.codes.tolist(), self.levels.tolist(), values.tolist(), strict=True):
-            found[self.names[code], level].append(value)
-        return {key: sum(repeats) / len(repeats) for key, repeats in found.items()}
+            by_key[self.names[code], level].append(value)
+        return {key: sum(repeats) / len(repeats) for key, repeats in by_key.items()}
 
 
 def pointwise_measurements(
@@ -411,12 +411,12 @@ def pointwise_measurements(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
     ) -> Measurement:
         """A mean over tasks or rationales with its cluster t."""
-        found = cluster_t(values, clusters, recorder.level)
-        method = found.method if found.low is not None else f"no interval: {found.method}"
+        contrast = cluster_t(values, clusters, recorder.level)
+        method = contrast.method if contrast.low is not None else f"no interval: {contrast.method}"
         if n_of == "rationales":
-            detail = {"tasks": found.clusters, **detail}
+            detail = {"tasks": contrast.clusters, **detail}
         return recorder.number(name, {}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok", detail,
-                               (found.low, found.high), unit)  # fmt: skip
+                               (contrast.low, contrast.high), unit)  # fmt: skip
 
     vacuum = recorder.missing("point.vacuum_score", {}, "not measured: no rationales without content were scored", None,
                               0, "rationales")  # fmt: skip

@@ -58,15 +58,15 @@ def table_measurements(
 ) -> tuple[Measurement, ...]:
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    made = estimates.Estimator({"judge": table.judge}, estimates.TaskBootstrap(rng, level), table.digest)
-    found: list[Measurement] = []
+    estimator = estimates.Estimator({"judge": table.judge}, estimates.TaskBootstrap(rng, level), table.digest)
+    results: list[Measurement] = []
     for prompt in table.arms:
         for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,
                              estimates.truth_measurements, ladder_measurements):  # fmt: skip
-            found += measurements(table, made, prompt)
-        found += estimates.reply_measurements(table, made, prompt, (reasons or {}).get(prompt, {}))
-    found += criterion_measurements(table, made)
-    return (*found, estimates.stability_measurement(table, made))
+            results += measurements(table, estimator, prompt)
+        results += estimates.reply_measurements(table, estimator, prompt, (reasons or {}).get(prompt, {}))
+    results += criterion_measurements(table, estimator)
+    return (*results, estimates.stability_measurement(table, estimator))
 
 
 CLEAN: Final = 0.02
@@ -131,30 +131,30 @@ class Chip:
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
     value = {m.id: m.value for m in measurements if m.value is not None}
-    held = [m for m in measurements if m.id in value]
+    items = [m for m in measurements if m.id in value]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
-    def one(name: str, **labels: str) -> Measurement | None:
+    def find(name: str, **labels: str) -> Measurement | None:
         """The measurement of that name with exactly these labels beside the judge, if it has a value."""
-        return next((m for m in held if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
+        return next((m for m in items if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
 
     def steps(name: str, prompt: str) -> dict[float, Measurement]:
         """The measurements of that name along the ladder of an arm."""
-        return {float(m.labels["delta"]): m for m in held if m.name == name and m.labels.get("prompt") == prompt}
+        return {float(m.labels["delta"]): m for m in items if m.name == name and m.labels.get("prompt") == prompt}
 
     def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
         return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
 
     vacuum, equal, target, strict = (chip(axis, "not measured") for axis in RULES)
-    if (dark := one("dark_current", prompt=base)) is not None:
+    if (dark := find("dark_current", prompt=base)) is not None:
         share = value[dark.id]
         word = "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky"
         vacuum = chip("vacuum", word, dark)
-    found = [one(f"delta0.{name}", prompt=base, condition="same_subset") for name in ("raw", "stable", "positional")]
-    known = [part for part in found if part is not None]
-    if len(known) == len(found):
-        raw, stable, positional = (value[part.id] for part in known)
+    parts = [find(f"delta0.{name}", prompt=base, condition="same_subset") for name in ("raw", "stable", "positional")]
+    defined = [part for part in parts if part is not None]
+    if len(defined) == len(parts):
+        raw, stable, positional = (value[part.id] for part in defined)
         word = "mixed"
         if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
             word = "quiet"
@@ -162,8 +162,8 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
             word = "position-led"
         elif max(stable, positional) > QUIET and stable >= LED * positional:
             word = "wording-led"
-        equal = chip("equal texts", word, *known)
-    if (threshold := one("threshold", prompt=base)) is not None:
+        equal = chip("equal texts", word, *defined)
+    if (threshold := find("threshold", prompt=base)) is not None:
         needed = value[threshold.id]
         word = f"needs {math.ceil(needed)} requirements"
         if threshold.detail["censored"] == "right":
@@ -171,7 +171,7 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
         elif needed <= 1:
             word = f"sensitive {'below' if needed < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
-    if shifts := [m for m in held if m.name == "criterion.shift"]:
+    if shifts := [m for m in items if m.name == "criterion.shift"]:
         # The measurements by which the strict arm sees less well, not only later.
         lost: list[Measurement] = []
         for name, most in (("conditional_accuracy", LOST_ACCURACY), ("sensitivity", LOST)):
@@ -265,15 +265,15 @@ def datasheet_of(
     """
     table = call_table(calls)
     measurements = table_measurements(table, rng, level, estimates.reasons_of(calls))
-    kept, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
+    stored, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
     # A prompt must come back from its key. Pairs may hold bars: keys are cut from the right.
-    if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):
+    if bars := sorted({call.prompt for call in stored if "|" in call.prompt}):
         what = "must not contain '|', which separates the parts of a kept verdict"
         raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
     return Datasheet.of(
         table.judge, measurements, len(calls), invalid, len(table.tasks), source=source, **about,
-        anchors={key_of(call): call.verdict for call in kept},
-        pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in OF_PAIR}) for call in kept},
+        anchors={key_of(call): call.verdict for call in stored},
+        pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in OF_PAIR}) for call in stored},
     )  # fmt: skip
 
 
@@ -282,12 +282,12 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
         pair, order, prompt, trial = (key.rsplit("|", 3) + [""] * 3)[:4]
-        known = sheet.pairs.get(pair)
-        if known is None or order not in ("uv", "vu") or not trial.isdigit():
+        anchor = sheet.pairs.get(pair)
+        if anchor is None or order not in ("uv", "vu") or not trial.isdigit():
             what = "must be pair|uv or vu|prompt|trial of a pair in `pairs`"
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
-        about = {name: getattr(known, name) for name in OF_PAIR}
+        about = {name: getattr(anchor, name) for name in OF_PAIR}
         calls.append(PairCall(
             pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
             trial=int(trial), **about,
@@ -321,9 +321,9 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
     for judge in study.model_judges:
         sheet, failed, detail = sheets.get(judge.name), list[JSON](), dict[str, JSON]()
         state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
-        known = sheet is not None and sheet.model in ("", judge.model)
-        if sheet is not None and known:
-            detail["manifest"], held = sheet.manifest, {item.id: item for item in sheet.measurements}
+        usable = sheet is not None and sheet.model in ("", judge.model)
+        if sheet is not None and usable:
+            detail["manifest"], by_id = sheet.manifest, {item.id: item for item in sheet.measurements}
             arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
             places = {
                 "dark_current": ("dark_current", arm),
@@ -333,16 +333,16 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
             }  # fmt: skip
             # Each limit that is not kept, with the value that was found.
             for name, limit in limits.set.items():
-                kind, item = "at least" if name == "slope" else "at most", held.get(measurement_id(*places[name]))
+                kind, item = "at least" if name == "slope" else "at most", by_id.get(measurement_id(*places[name]))
                 if item is None or item.value is None:
                     failed.append(f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}")
                     continue
-                kept = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
-                if not kept or item.detail.get("censored") == "right":
+                within = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
+                if not within or item.detail.get("censored") == "right":
                     text = str(item.detail.get("text", f"{item.value:.2f}"))
                     text += " points per 100 words" if name == "verbosity" else ""
                     failed.append(f"{name} {text}, {kind} {limit:g}")
-        yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
+        yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if usable else None,
                      (len(limits.set), "limits"), METHOD, state, {"failed": failed} | detail)  # fmt: skip
 
 
@@ -368,7 +368,7 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
     adjusted = holm([shift[4] for shift in shifts]).tolist() if shifts else []
     moved = [shift[0] for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
     labels = {"judge": new.judge}
-    found = [
+    drifts = [
         number(Measurement, "drift", {**labels, "of": of}, after - before, (n, n_of), f"new minus old, {method}", "ok",
                {"old": before, "new": after, "p": p, "p_holm": p_holm}, ends, 1 - alpha)
         for (of, before, after, ends, p, n, n_of, method), p_holm in zip(shifts, adjusted, strict=True)
@@ -383,7 +383,7 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
         (len(shifts), "compared quantities"), "any quantity shifted after Holm's adjustment" if shifts else "none",
         f"not measured: not comparable, {reason}", detail,
     )  # fmt: skip
-    return *found, verdict
+    return *drifts, verdict
 
 
 def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
@@ -406,7 +406,7 @@ def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
 
 def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, float]]]:
     """For each compared quantity, its units, each with its task and 1.0 if it counts."""
-    found: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
+    answers: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
     shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
     for call in calls:
         arm, chosen = {"prompt": call.prompt}, ""  # the content that a call with a preference named
@@ -424,21 +424,21 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, floa
         elif call.condition in estimates.EQUAL:
             shown[call.pair, call.prompt, call.trial][call.order] = call
         for name, hit, labels in hits:
-            found[_label(name, labels)][key_of(call)] = call.task, float(hit)
+            answers[_label(name, labels)][key_of(call)] = call.task, float(hit)
     for (pair, prompt, trial), both in shown.items():
         if len(both) == 2:
             call = both["uv"]
             word = CLASSES[pair_class(call.verdict, both["vu"].verdict)].split(",")[0]
-            for name, wanted in _PAIR_NAMES.items():
+            for name, answer in _PAIR_NAMES.items():
                 of = _label(name, {"condition": call.condition, "prompt": prompt})
-                found[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == wanted)
-    return found
+                answers[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == answer)
+    return answers
 
 
 def _label(name: str, labels: Mapping[str, str]) -> str:
     """What a drift is of: the measurement without its judge, and without the prompt where that is the base arm."""
-    kept = {key: labels[key] for key in sorted(labels) if key != "judge" and (key, labels[key]) != ("prompt", BASE)}
-    inner = ",".join(f"{key}={value}" for key, value in kept.items())
+    shown = {key: labels[key] for key in sorted(labels) if key != "judge" and (key, labels[key]) != ("prompt", BASE)}
+    inner = ",".join(f"{key}={value}" for key, value in shown.items())
     return f"{name}[{inner}]" if inner else name
 
 

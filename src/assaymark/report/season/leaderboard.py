@@ -9,8 +9,9 @@ import numpy as np
 import svg
 from markupsafe import Markup
 
+from assaymark.claims.certification import Rank
 from assaymark.claims.levels import SILENT
-from assaymark.claims.season_claims import Place
+from assaymark.claims.messages import Said
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -146,9 +147,9 @@ def board_section(book: SeasonIndex) -> b.Section:
         tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
         # What judges grade of an agent without a usable answer is an empty record.
         silent = row is not None and row.state == SILENT
-        graded = any(one.composite is not None for one in book.grades[place.agent]) and not silent
+        graded = any(grade.composite is not None for grade in book.grades[place.agent]) and not silent
         points = () if silent else judged_points(book, place.agent)
-        said = words("board.points", points=total) if graded and not points else None
+        text = words("board.points", points=total) if graded and not points else None
         position: b.Inline = b.Styled(band, "un")
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
@@ -157,7 +158,7 @@ def board_section(book: SeasonIndex) -> b.Section:
             (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
-            drawn(book, place.level, points, said),
+            drawn(book, place.level, points, text),
             *account_facts(book, place.agent),
             (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
@@ -186,7 +187,7 @@ def board_section(book: SeasonIndex) -> b.Section:
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(book: SeasonIndex) -> list[Place]:
+def board_places(book: SeasonIndex) -> list[Rank[Said]]:
     """The rows by tier; inside a tier, and without a total, by name and nothing else."""
     decided = book.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
@@ -196,14 +197,14 @@ def board_places(book: SeasonIndex) -> list[Place]:
     )
 
 
-def ranks_words(place: Place, words: Words) -> str:
+def ranks_words(place: Rank[Said], words: Words) -> str:
     """The ranks that an agent can have; empty without a total."""
     if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
-def total_words(book: SeasonIndex, place: Place) -> str:
+def total_words(book: SeasonIndex, place: Rank[Said]) -> str:
     """A total, the range of its judges where the agent shares its tier, or nothing where it was not graded."""
     row = book.rows.get(place.agent)
     if row is None or row.total is None:
@@ -256,12 +257,12 @@ def drawn_head(book: SeasonIndex) -> b.Inline:
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str | None = None) -> Markup:
+def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
     """The strip of an agent, and the same in words (``said``) for those who cannot see it."""
     words, bands = book.words, book.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
     named = words.catalogue.names([words.number(value) for value, _ in points])
-    text = said or (words("board.points", points=named) if points else words("board.ungraded"))
+    text = note or (words("board.points", points=named) if points else words("board.ungraded"))
     strip = Markup(band_strip(bands, scale, level, points))
     return Markup('<span role="img" aria-label="{}">{}</span>').format(text, strip)
 
@@ -269,8 +270,8 @@ def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str |
 def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
     shown = book.shown(agent)
-    found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
-    given = sorted(((points, judge) for points, judge in found if points is not None), key=lambda one: one[0])
+    pairs = [(grade.composite, book.judge_place(grade.judge) if shown else None) for grade in book.grades[agent]]
+    given = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
     return tuple(given) if shown or len(given) > 1 else ()
 
 
@@ -280,7 +281,7 @@ def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
     return tuple(book.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
+def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
     """The judged columns of an agent as (head, value), or in words why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
@@ -293,7 +294,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
 
     item, outcome = book.one("season.outcome", agent=agent), gave("season.outcome")
     if not silent and (item is None or item.value is None):
-        states = {one.outcome_state for one in book.grades[agent] if one.composite is not None} or {"not graded"}
+        states = {grade.outcome_state for grade in book.grades[agent] if grade.composite is not None} or {"not graded"}
         outcome = b.Styled(words.term("state", min(states) if item is None else item.state), "un")
     quick: str = none
     if row is not None and row.agreement is not None:
@@ -323,8 +324,8 @@ def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
 
 def lowest_to_highest(values: Iterable[float]) -> str:
     """The range of the judges in whole points; a dash, because it is no interval."""
-    found = sorted(map(whole, values))
-    return str(found[0]) if found[0] == found[-1] else f"{found[0]}–{found[-1]}"
+    numbers = sorted(map(whole, values))
+    return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
 # --- what they earned -------------------------------------------------------------------------------------------------
@@ -333,7 +334,7 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
     words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
-    other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
+    other = next((even for at in EQUAL_WEIGHT if (even := book.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = book.one("season.return", **{key: name})
     gain = item.value if known(item) else None

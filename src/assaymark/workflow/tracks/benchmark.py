@@ -47,13 +47,13 @@ def write_set(folder: Path, market: str | None, seed: int) -> tuple[int, str]:
     """Write a set, its card and its manifest: how many questions, and the hash of the file that they are in."""
     note("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
-    made = published.generate_questions(history, seed)
+    questions = published.generate_questions(history, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    digest = published.write_questions(folder / "questions.jsonl", made.questions)
-    write_atomic(folder / "card.md", published.dataset_card(made))
-    write_json(folder / "manifest.json", published.manifest(made))
+    digest = published.write_questions(folder / "questions.jsonl", questions.questions)
+    write_atomic(folder / "card.md", published.dataset_card(questions))
+    write_json(folder / "manifest.json", published.manifest(questions))
     note("making questions", 1, 1)
-    return len(made.questions), digest
+    return len(questions.questions), digest
 
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
@@ -72,30 +72,30 @@ _TABLES: Final = {
 """What a command line asks for, by the tables and fields of a plan."""
 
 
-def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
+def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
     """The text of a plan and where it is from: the file, or one written from what a command line asks for."""
     if path is not None:
         return bench_text(path), str(path)
-    models = [resolved(one) for one in wanted.get("model") or ()] or list(reference_benchmark_models())
-    judges = list(wanted.get("judge") or ())
-    if wrong := [one for one in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
-        raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
+    models = [resolved(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
+    judges = list(options.get("judge") or ())
+    if wrong := [name for name in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", name)]:
+        raise InputError("--model", [Problem(name, "a model is named provider/name") for name in wrong])
     lines = ['version = "2"']
     for table, names in _TABLES.items():
         values = {
-            field: tuple(one) if isinstance(one := wanted.get(name), list) else one for name, field in names.items()
+            field: tuple(one) if isinstance(one := options.get(name), list) else one for name, field in names.items()
         }
-        given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(given)
+        fields = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
+        rows = _given(fields)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
-    args = {field: wanted[name] for field, name in of_model.items() if wanted.get(name) is not None}
+    args = {field: options[name] for field, name in of_model.items() if options.get(name) is not None}
     for kind, chosen in (("models", models), ("judges", judges)):
-        seen = Counter[str]()
+        counts = Counter[str]()
         for model in chosen:
             called = model_name(model)
-            seen[called] += 1
-            name = called if seen[called] == 1 else f"{called}-{seen[called]}"
+            counts[called] += 1
+            name = called if counts[called] == 1 else f"{called}-{counts[called]}"
             # for whom it counts: its provider, and for one name on a server of one's own that name
             provider, _, rest = model.partition("/")
             own = provider in ("openai-chat", "http", "python", "inspect", "reference")
@@ -103,7 +103,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
             if kind == "models" and provider == "reference":
                 family = name.lower()
             elif kind == "models" and not is_outside(model):
-                temperature = wanted.get("temperature")
+                temperature = options.get("temperature")
                 if temperature is None:  # the protocol's 0, unless the provider's newest models take none
                     temperature = None if model.startswith(TAKES_NONE) else 0.0
                 elif temperature < 0:
@@ -113,17 +113,17 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
     return "\n".join(lines) + "\n", "the command line"
 
 
-def default_folder(wanted: Mapping[str, Any]) -> Path:
+def default_folder(options: Mapping[str, Any]) -> Path:
     """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
-    models = [*(wanted.get("model") or ())]
+    models = [*(options.get("model") or ())]
     return Path(f"assaymark-bench-{model_name(resolved(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
 
 
 def resolved(model: str) -> str:
     """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
     provider, _, word = model.partition("/")
-    own = PREFIX + ALIASES.get(word, word)
-    return own if provider == "reference" and own in reference_benchmark_models() else model
+    reference = PREFIX + ALIASES.get(word, word)
+    return reference if provider == "reference" and reference in reference_benchmark_models() else model
 
 
 def model_name(model: str) -> str:
@@ -182,15 +182,15 @@ def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Mod
 def bench_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _publish(folder, locked, *found, calls, language)
+    results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
+    return _publish(folder, locked, *results, calls, language)
 
 
 def bench_shown(folder: RunFolder) -> pages.BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decided(folder, locked, *found)
+    results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
+    return _decided(folder, locked, *results)
 
 
 def _lock(
@@ -200,27 +200,27 @@ def _lock(
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
 
     def ask(bench: LockedBench) -> Canaries:
-        plan, found, known = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
+        plan, canaries, built_in = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
         wrong: dict[str, None] = {}
-        for model in (*(one.model for one in plan.models), *(judge.model for judge in plan.judges)):
+        for model in (*(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)):
             problem = unknown_model(model, models)
-            if model.startswith("reference/") and model not in known and model in {one.model for one in plan.models}:
+            if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
-                meant = f"did you mean {resolved(model)}? " if resolved(model) in known else ""
-                there = f"{meant}Built-in models that do: {', '.join(sorted(known))}"
+                meant = f"; did you mean {resolved(model)}?" if resolved(model) in built_in else ""
+                there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
                 wrong[problem] = None
         if wrong:
             raise InputError(source, wrong)
-        if not all(one.model.startswith("reference/") for one in plan.models) or not all(
+        if not all(agent.model.startswith("reference/") for agent in plan.models) or not all(
             judge.model.startswith("reference/") for judge in plan.judges
         ):
             rubric = find_rubric(plan.rubric)
             schema = plan_texts(rubric)[f"schema {rubric.version}"]
-            found.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
-            found.require()
-        return found
+            canaries.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
+            canaries.require()
+        return canaries
 
     return plans.lock_bench(folder, text, source, now, first=ask)
 
@@ -233,8 +233,8 @@ def _publish(
     run = _decided(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
-    overall = {one.board.family: one for one in reversed(run.leaderboards)}.values()
-    shown = [one for one in run.leaderboards if len(one.models) == 1 or one in overall]
+    overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
+    shown = [board for board in run.leaderboards if len(board.models) == 1 or board in overall]
     lines = []
     # possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked
     for board in shown:
@@ -246,18 +246,18 @@ def _publish(
             rank = f"{first if first == last else f'{first}-{last}'} of {models}"
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
-    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(measure.NO_CHOICE)] if shown else []
+    narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
-    claimed = [one for one in run.verdicts if one.publication_level != "no-claim"]
-    said = [one for one in claimed if not one.claim.id.startswith(("above", "within"))]  # of pairs
-    for one in said[:12]:
-        built_in = stand_ins(english(), {}, run.built_in, one.claim.subjects, made_by="models")
-        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+    claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
+    sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # of pairs
+    for verdict in sentences[:12]:
+        built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
+        words = [f"{verdict.publication_level}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
-    if len(said) > 12:
-        lines.append(f"and {len(said) - 12} more on the page")
+    if len(sentences) > 12:
+        lines.append(f"and {len(sentences) - 12} more on the page")
     if episodes is None:
         lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
     if answers is None:
@@ -302,7 +302,7 @@ def _decided(
     file = decided_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
-        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
+        panel=Panel(judges={}, reference=any(agent.model.startswith("reference/") for agent in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip
@@ -310,28 +310,26 @@ def _decided(
     write_sums(folder)
     # what a reader has to know of how models were asked and scored; those left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
-    gone, notes = (
-        {item.labels["model"] for item in pipeline if item.detail["left_out"]},
-        [*map(missing_replies, lacking)],
-    )
+    gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
+    notes = [*map(missing_replies, lacking)]
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
         notes.append(_no_score(narrow))
-    asked = [one for one in plan.models if not (one.model.startswith("reference/") or is_outside(one.model))]
-    if free := ", ".join(one.name for one in asked if one.temperature is None):
+    asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
+    if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
     turned = measure.ceps_items([other for _, other in episodes or ()], unscored)
     others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
     splits: Mapping[tuple[Template, Split], int] = {}
     if answers:
-        given = plan.questions.file
-        whole = () if given is None else ((one.template, one.split) for one in published.read_questions(Path(given)))
-        splits = published.shared_out(published.COUNTS) if given is None else Counter(whole)
+        path = plan.questions.file
+        pairs = () if path is None else ((one.template, one.split) for one in published.read_questions(Path(path)))
+        splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,
         "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        locked.pool if answers else (), splits, {one.labels["model"]: one for one in others},
+        locked.pool if answers else (), splits, {measurement.labels["model"]: measurement for measurement in others},
     )  # fmt: skip
 
 

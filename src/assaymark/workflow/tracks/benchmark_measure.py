@@ -64,16 +64,16 @@ def grade_rationales(
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within, ids = folder.rationales, locked.market.universe.ids
-    known = {one.day: one for window in locked.windows for one in map(locked.market.known, window.rows.tolist())}
+    known = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
     agents = {agent.name: agent for agent in locked.plan.models}
     decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
-        for (result, _), (step, dated) in ((one, at) for one in episodes for at in enumerate(one[0].dates)):
+        for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
             agent, where = agents[result.model], f"{result.profile}/{result.window}"
-            keys = {stage: heard.key for (day, stage), heard in result.heard.items() if day == dated.day}
+            keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
-            said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
-            if not said:
+            texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
+            if not texts:
                 continue
             # what the model could see at S3: the prompt, its numbers, and its limits
             seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
@@ -101,10 +101,10 @@ def grade_rationales(
             contexts[context_id] = context
             sums: dict[str, Any] = {}
             for field in ("seconds", "input_tokens", "output_tokens"):
-                values = [getattr(one, field) for one in replies.values()]
+                values = [getattr(reply, field) for reply in replies.values()]
                 sums[field] = None if None in values else sum(values)
-            held = np.flatnonzero(dated.executed > _HELD).tolist()
-            weights = {ids[at]: float(dated.executed[at]) for at in held}
+            places = np.flatnonzero(dated.executed > _HELD).tolist()
+            weights = {ids[at]: float(dated.executed[at]) for at in places}
             decisions.append(
                 records.Decision(
                     record_id=hashlib.sha256(f"{agent.name}/{where}/{dated.day}".encode()).hexdigest(),
@@ -117,7 +117,7 @@ def grade_rationales(
                     ),
                     rationales=tuple(
                         records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
-                        for stage, text in said.items()
+                        for stage, text in texts.items()
                     ),
                     provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
                     call=records.CallFacts(
@@ -136,7 +136,7 @@ def grade_rationales(
 
 def study_text(plan: BenchPlan) -> str:
     """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders."""
-    given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
+    fields = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
     head = {
         "version": "2",
@@ -146,7 +146,7 @@ def study_text(plan: BenchPlan) -> str:
         "rubric": {"text" if "\n" in plan.rubric else "name": plan.rubric},
         "inference": {**inference, "allow_hopeless": True},
     }
-    return toml_text(head | given)
+    return toml_text(head | fields)
 
 
 EQUAL_WEIGHT: Final = "EqW"
@@ -177,42 +177,42 @@ def pipeline_measurements(
          for name in boards_of(locked)}
         for at in (0, 1)
     )  # fmt: skip
-    found = [
+    measurements = [
         *family_measurements(locked, boards, others),
         *_stage_means(locked, [result for result, _ in episodes], unscored),
         *_by_history(locked, episodes, unscored),
         *_ratios(locked, episodes, baselines, rng),
     ]
-    calm = {one.window for one in locked.windows if one.spec.kind == "normal"}
+    calm = {window.window for window in locked.windows if window.spec.kind == "normal"}
     for baseline in baselines:
-        labels, whole = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
-        found += _figures("bench.baseline", labels, whole, baseline.weights, baseline.turnover)
-        found.append(_figure("bench.baseline", labels, "drawdown", whole, _depth(whole)))
-        if baseline.window in calm and _moves(whole):
+        labels, outcome = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
+        measurements += _figures("bench.baseline", labels, outcome, baseline.weights, baseline.turnover)
+        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _depth(outcome)))
+        if baseline.window in calm and _moves(outcome):
             ((ratio,), _) = sharpe_ratios([simple_returns(baseline.nav)], rng=rng, level=level)
-            found.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
+            measurements.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
-            found.append(_figure("bench.baseline", labels, "sharpe", whole, whole.sharpe))
-    return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
+            measurements.append(_figure("bench.baseline", labels, "sharpe", outcome, outcome.sharpe))
+    return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(measurements, gone)]
 
 
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
-    found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for result, _ in episodes:
-        found[result.model] |= {heard.key: heard.missing for heard in result.heard.values()}
-    return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
+        by_model[result.model] |= {answer.key: answer.missing for answer in result.heard.values()}
+    return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 
 def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     """The models that lack more replies of a part than the plan tolerates, each with the reason in words."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
-    found = excess_replies(shares, {}, per_judge=most, per_agent=most)
-    if found and locked.plan.missing.on_excess == "stop":
-        words = "; ".join(f"model {model}: {why}" for model, why in found.items())
+    excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
+    if excess and locked.plan.missing.on_excess == "stop":
+        words = "; ".join(f"model {model}: {reason}" for model, reason in excess.items())
         raise LedgerError(f"too many replies are missing: {words}")
-    return found
+    return excess
 
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -227,12 +227,12 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
     """The same, with no number for the models that were left out."""
     for item in measurements:
-        if (why := gone.get(item.labels.get("model", ""))) is None:
+        if (reason := gone.get(item.labels.get("model", ""))) is None:
             yield item
         else:
-            kept = {name: value for name, value in item.detail.items() if name in _RULES}
+            rules = {name: value for name, value in item.detail.items() if name in _RULES}
             gone_too = replace(item, value=None, low=None, high=None, level=None)
-            yield replace(gone_too, state=f"no score: {why}", detail=kept)
+            yield replace(gone_too, state=f"no score: {reason}", detail=rules)
 
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
@@ -257,13 +257,13 @@ def _items(
     results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
 ) -> ScoredItems:
     """What is read from every date, by model."""
-    rows: dict[str, list[float]] = {one.model: [] for one in results}
-    for one in results:
-        rows[one.model] += [read(date) for date in one.dates]
-    first = [(one, date) for one in results if one.model == results[0].model for date in one.dates]
+    rows: dict[str, list[float]] = {result.model: [] for result in results}
+    for result in results:
+        rows[result.model] += [read(date) for date in result.dates]
+    first = [(result, date) for result in results if result.model == results[0].model for date in result.dates]
     values = np.array([np.full(len(row), np.nan) if name in unscored else row for name, row in rows.items()])
-    clusters = tuple(f"{one.window}/{date.day}" for one, date in first)
-    return ScoredItems(tuple(rows), values, clusters, tuple(one.window for one, _ in first), unscored)
+    clusters = tuple(f"{result.window}/{date.day}" for result, date in first)
+    return ScoredItems(tuple(rows), values, clusters, tuple(result.window for result, _ in first), unscored)
 
 
 def family_measurements(
@@ -286,17 +286,17 @@ def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
     """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
-    stressed = {one.window for one in locked.windows if one.spec.kind == "stress"}
+    stressed = {window.window for window in locked.windows if window.spec.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
         "CEPS": lambda date: date.ceps,
         "PAS": lambda date: date.pas,
     }
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
-    for profile, (kind, wanted) in product(boards_of(locked), kinds.items()):
-        mine = [result for result in results if profile in (ALL, result.profile) and wanted(result.window)]
-        for stage, read in readings.items() if mine else ():
-            items = _items(mine, read, unscored if stage in _CHOSEN else {})
+    for profile, (kind, accepts) in product(boards_of(locked), kinds.items()):
+        chosen = [result for result in results if profile in (ALL, result.profile) and accepts(result.window)]
+        for stage, read in readings.items() if chosen else ():
+            items = _items(chosen, read, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
             yield from orders.level_measurements("bench.stage", items, labels, locked.plan.level)
 
@@ -322,32 +322,32 @@ def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
 
 def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
     """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
-    specs, names = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
+    specs, names = {window.window: window.spec for window in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
-        seen = {str(profile): list[float]() for profile in names}
+        by_profile = {str(profile): list[float]() for profile in names}
         for result in (result for result, _ in episodes if result.model == agent.name):
-            seen[result.profile] += [date.pas for date in result.dates]
-        means = {profile: float(np.mean(values)) for profile, values in seen.items()}
-        score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, seen.values()))
+            by_profile[result.profile] += [date.pas for date in result.dates]
+        means = {profile: float(np.mean(values)) for profile, values in by_profile.items()}
+        score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, by_profile.values()))
         yield measured(
             "bench.adaptation", {"model": agent.name}, score, (dates, "dates"),
             "population standard deviation of the mean alignment of each profile",
             "not defined: one profile, needs two", {"profiles": means},
         )  # fmt: skip
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    wanted = list(profiles.STRESS_SCENARIOS)
+    scenarios = list(profiles.STRESS_SCENARIOS)
     for result, other in episodes:
         tolerance, depth = profile_named(result.profile).drawdown_tolerance, _depth(performance(result.nav))
         stress = specs[result.window].kind == "stress"
         drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
-        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": wanted})
+        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
         if stress:
             scores[result.model, result.profile].append(profiles.stress_score(depth, tolerance))
-    for (model, profile), found in scores.items():
+    for (model, profile), values in scores.items():
         method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
-        labels, mean = {"model": model, "profile": profile}, float(np.mean(found))
-        yield measured("bench.stress", labels, mean, (len(found), "windows"), method)
+        labels, mean = {"model": model, "profile": profile}, float(np.mean(values))
+        yield measured("bench.stress", labels, mean, (len(values), "windows"), method)
     for result, _ in episodes:
         name, labels, days = "bench.performance", _labels(result), result.dates
         turnover, weights = np.array([date.turnover for date in days]), np.stack([date.executed for date in days])
@@ -357,13 +357,13 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(days), "dates"), method)
         if specs[result.window].kind != "stress" or result.window not in profiles.RISK_SAFE:
             continue
-        why, mean = unscored.get(result.model), float(np.mean([date.ceps for date in days]))
+        reason, mean = unscored.get(result.model), float(np.mean([date.ceps for date in days]))
         detail: dict[str, JSON] = {"threshold": profiles.RISK_SAFE[result.window]}
-        detail |= {"safe": profiles.risk_safe(result.window, mean)} if why is None else {}
+        detail |= {"safe": profiles.risk_safe(result.window, mean)} if reason is None else {}
         yield measured(
             "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
-            mean if why is None else None, (len(days), "dates"), "mean CEPS of the decisions of one window",
-            f"no score: {why}", detail,
+            mean if reason is None else None, (len(days), "dates"), "mean CEPS of the decisions of one window",
+            f"no score: {reason}", detail,
         )  # fmt: skip
 
 
@@ -377,11 +377,11 @@ def _ratios(
         return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
 
     evens = {baseline.window: baseline.nav for baseline in baselines if baseline.name == EQUAL_WEIGHT}
-    calm = [one.window for one in locked.windows if one.spec.kind == "normal"]
+    calm = [window.window for window in locked.windows if window.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
-        mine = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
-        even, moving = evens.get(window), [pair for pair in mine if _moves(performance(pair[0].nav))]
-        for pair in mine:
+        here = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
+        even, moving = evens.get(window), [pair for pair in here if _moves(performance(pair[0].nav))]
+        for pair in here:
             if pair not in moving:
                 for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
                     yield no_ratio(name, pair[0], "not defined: the history does not vary")
@@ -398,33 +398,33 @@ def _ratios(
             yield _ratio("bench.sharpe", _labels(result), ratios[at], level)
             if even is not None:
                 other, against = performance(turned.nav).sharpe, performance(even).sharpe
-                known = {} if other is None or against is None else {"other": other - against}
-                yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **known)
+                more = {} if other is None or against is None else {"other": other - against}
+                yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
 
 
-def _depth(whole: Performance) -> float:
-    return abs(whole.max_drawdown or 0.0)
+def _depth(outcome: Performance) -> float:
+    return abs(outcome.max_drawdown or 0.0)
 
 
-def _moves(whole: Performance) -> bool:
-    return whole.n + 1 > 10 and whole.sharpe is not None
+def _moves(outcome: Performance) -> bool:
+    return outcome.n + 1 > 10 and outcome.sharpe is not None
 
 
 def _labels(result: EpisodeResult) -> dict[str, str]:
     return {"model": result.model, "profile": result.profile, "window": result.window}
 
 
-def _ratio(name: str, labels: Mapping[str, str], found: OverTime, level: float, **more: float) -> Measurement:
-    ends, detail = (found.low, found.high), {"block": found.block, **more}
-    return measured(name, labels, found.value, (found.n, "days"), found.method, "ok", detail, ends, level)
+def _ratio(name: str, labels: Mapping[str, str], ratio: OverTime, level: float, **more: float) -> Measurement:
+    ends, detail = (ratio.low, ratio.high), {"block": ratio.block, **more}
+    return measured(name, labels, ratio.value, (ratio.n, "days"), ratio.method, "ok", detail, ends, level)
 
 
 def _figures(
-    name: str, labels: Mapping[str, str], whole: Performance, weights: Floats, turnover: Floats
+    name: str, labels: Mapping[str, str], outcome: Performance, weights: Floats, turnover: Floats
 ) -> Iterator[Measurement]:
     """Figures of a history, and means over its decisions: turnover, number of holdings and largest weight."""
     for figure in FIGURES:
-        yield _figure(name, labels, figure, whole, getattr(whole, figure))
+        yield _figure(name, labels, figure, outcome, getattr(outcome, figure))
     means = {"turnover": turnover, "holdings": (weights > _HELD).sum(axis=1), "largest_weight": weights.max(axis=1)}
     for figure, each in means.items():
         method, count = "mean over the decisions of one history", (turnover.size, "dates")
@@ -471,9 +471,9 @@ def question_items(
 ) -> ScoredItems:
     """Scores of every model on every question under one condition; questions of one day are one cluster."""
     rows = [[item for item in items if item.condition == condition] for items in answers.values()]
-    values = np.array([[(one.other if other else one.score).score for one in row] for row in rows])
+    values = np.array([[(scored.other if other else scored.score).score for scored in row] for row in rows])
     values[[name in unscored for name in answers]] = np.nan
-    days, templates = zip(*((str(one.question.day), one.question.template) for one in rows[0]), strict=True)
+    days, templates = zip(*((str(scored.question.day), scored.question.template) for scored in rows[0]), strict=True)
     return ScoredItems(tuple(answers), values, days, templates, unscored)
 
 
@@ -488,7 +488,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     replies = question_replies(answers)
     gone = left_out(locked, replies)
     boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
-    found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
+    measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
@@ -497,8 +497,8 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
             )
             for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
-        found += without_numbers(rows, gone)
-    return found
+        measurements += without_numbers(rows, gone)
+    return measurements
 
 
 def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers: Answers) -> list[Measurement]:
@@ -506,13 +506,13 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     if len(locked.plan.models) < 3:
         return []
     board, main, level = boards_of(locked)[0], locked.plan.questions.main, locked.plan.level
-    gone, unscored, found = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
+    gone, unscored, results = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
     for at, (resamples, convention) in enumerate(((orders.RESAMPLES, locked.plan.convention), (2, locked.other))):
         unscored |= unscored_models(locked, episodes, convention)
-        mine = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]
-        two = question_items(answers, main, gone, bool(at)), ceps_items(mine, unscored)
+        chosen = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]
+        two = question_items(answers, main, gone, bool(at)), ceps_items(chosen, unscored)
         rng = np.random.default_rng([locked.plan.seed, 2])
         labels = {"board": board}
-        found.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))
-    turned = found[1].value
-    return [replace(found[0], detail=found[0].detail if turned is None else {**found[0].detail, "other": turned})]
+        results.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))
+    turned = results[1].value
+    return [replace(results[0], detail=results[0].detail if turned is None else {**results[0].detail, "other": turned})]

@@ -68,10 +68,10 @@ class LockedBench:
     @cached_property
     def pool(self) -> tuple[Question, ...]:
         """The questions from which those that are asked are drawn: one split, of the plan's market or of its file."""
-        wanted = self.plan.questions
-        if wanted.file is not None:
-            return tuple(question for question in read_questions(Path(wanted.file)) if question.split == wanted.split)
-        return generate_questions(self.market.history, wanted.seed, splits=(wanted.split,)).questions
+        options = self.plan.questions
+        if options.file is not None:
+            return tuple(question for question in read_questions(Path(options.file)) if question.split == options.split)
+        return generate_questions(self.market.history, options.seed, splits=(options.split,)).questions
 
     @property
     def families(self) -> int:
@@ -87,27 +87,27 @@ def lock_bench(
         BENCHMARK.stored(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
-    made = fingerprint(plan, data)
+    plan_hash = fingerprint(plan, data)
     if folder.lock.is_file():
         before = parse_plan(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
-        ours, theirs = before.pipeline, plan.pipeline
+        ours, other = before.pipeline, plan.pipeline
         same = before.market == plan.market and all(
-            getattr(ours, name) == getattr(theirs, name) for name in ("windows", "lookback", "frequency", "correlation")
+            getattr(ours, name) == getattr(other, name) for name in ("windows", "lookback", "frequency", "correlation")
         )  # then the data need not be opened twice
         locked = open_bench(folder, data if same else None)
-        if locked.plan_hash != made:
+        if locked.plan_hash != plan_hash:
             raise PlanError(
-                f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{source} differs from the plan locked in {folder.path} (plan hash {plan_hash[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
             )
         return locked
-    opening = LockedBench(plan, made, "", *data)
+    opening = LockedBench(plan, plan_hash, "", *data)
     if plan.questions.file is not None:
         _ = opening.pool  # a file that cannot be read is reported before anything is written
     sent = None if first is None else first(opening)
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
-        runs.write_lock(folder, BENCHMARK.new_lock(made, to_json(now), inputs=dict(inputs_of(data))))
+        runs.write_lock(folder, BENCHMARK.new_lock(plan_hash, to_json(now), inputs=dict(inputs_of(data))))
     locked = open_bench(folder)
     if sent is not None:
         sent.keep(folder, locked)
@@ -118,16 +118,16 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     """The locked plan of a run folder, with its data."""
     stored = BENCHMARK.stored(folder)
     plan = parse_plan(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
-    found = data or open_data(plan)
-    if (inputs := inputs_of(found)) != stored.get("inputs"):
+    market = data or open_data(plan)
+    if (inputs := inputs_of(market)) != stored.get("inputs"):
         raise PlanError(
             f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); put them back"
         )
-    made = fingerprint(plan, found)
-    BENCHMARK.require_unedited(folder, made, stored)
+    plan_hash = fingerprint(plan, market)
+    BENCHMARK.require_unedited(folder, plan_hash, stored)
     amendments = runs.read_amendments(folder, stored.get("amendments", ()))
     return LockedBench(
-        plan, made, str(stored["locked_at"]), *found, amendments, bool(stored.get("preregistered", True))
+        plan, plan_hash, str(stored["locked_at"]), *market, amendments, bool(stored.get("preregistered", True))
     )
 
 
@@ -140,8 +140,8 @@ def open_data(plan: BenchPlan) -> BenchData:
     rules = plan.pipeline
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
-    wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return market, tuple(MarketWindow(market, one, rules.frequency) for one in wanted)
+    windows = [window_named(name, specs) for name in plan.pipeline.windows]
+    return market, tuple(MarketWindow(market, window, rules.frequency) for window in windows)
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -171,10 +171,10 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
-    own = [agent for agent in plan.models if is_outside(agent.model)]
+    outside = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.windows):
         place = profile_named(name), window, plan.pipeline, plan.convention
-        states = [EpisodeState(one, *place) for one in (reader, *own[:1])]
+        states = [EpisodeState(agent, *place) for agent in (reader, *outside[:1])]
         while (call := states[0].next_call()) is not None:
             numbers = states[-1].next_call()
             for agent in plan.models:
@@ -207,10 +207,10 @@ def episodes_of(
         return None
     plan, what = locked.plan, "reading the pipeline" if models is None else "pipeline"
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows, [plan.pipeline])
-    episodes = [(EpisodeState(*one, plan.convention), EpisodeState(*one, locked.other)) for one in played]
+    episodes = [(EpisodeState(*parts, plan.convention), EpisodeState(*parts, locked.other)) for parts in played]
     total, done = sum(first.calls for first, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    told = watching()
+    progress = watching()
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
@@ -219,7 +219,7 @@ def episodes_of(
             if ledger.pending(asked):
                 if models is None:
                     return None
-                with watched(lambda _, now, _of, before=done: told(what, before + now, total)):
+                with watched(lambda _, now, _of, before=done: progress(what, before + now, total)):
                     answered(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for first, second, call in wave:
@@ -247,7 +247,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     asked = planned_questions(locked)
     calls = {call.key: call for *_, call in asked}
     if models is not None:
-        write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
+        write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in asked}.values()))
         runs.write_sums(folder)
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
@@ -270,19 +270,19 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
 
 def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
     """Every call of the questions. What reads alike under both conditions is asked under the main one only."""
-    wanted, found = locked.plan.questions, []
+    options, calls = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
     for template in TEMPLATES:
-        some = [one for one in locked.pool if one.template == template]
-        drawn = sorted(some, key=lambda one: sha256_text(f"{wanted.seed}/{one.id}"))[: wanted.per_template]
-        chosen += sorted(drawn, key=lambda one: one.id)
+        some = [question for question in locked.pool if question.template == template]
+        drawn = sorted(some, key=lambda question: sha256_text(f"{options.seed}/{question.id}"))[: options.per_template]
+        chosen += sorted(drawn, key=lambda question: question.id)
     if not chosen:
-        raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
+        raise InputError("questions", [Problem("split", f"no question is in the split {options.split!r}")])
     shown = [
         (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
         for question in chosen
-        for condition in wanted.conditions
-        if condition == wanted.main or question.template in ABLATED
+        for condition in options.conditions
+        if condition == options.main or question.template in ABLATED
     ]
     for agent, (question, condition, message) in product(locked.plan.models, shown):
         if is_outside(agent.model):
@@ -290,5 +290,5 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
             call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=asked)
         else:
             call = CallSpec.to(agent, (message,), question_digest())
-        found.append((agent, question, condition, call))
-    return found
+        calls.append((agent, question, condition, call))
+    return calls

@@ -69,27 +69,27 @@ def point_measurements(
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for one in graded:
-        if one.status == "ok":
-            mean = sum(one.scores.values()) / len(one.scores)
-            scores[one.trajectory].append({AGGREGATE: mean, **one.scores})
-    given = [(one, each) for one in stimuli for each in scores.get(one.id, ())]
+    for grade in graded:
+        if grade.status == "ok":
+            mean = sum(grade.scores.values()) / len(grade.scores)
+            scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
+    scored = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
-        [(one, each) for one, each in given if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
+        [(one, each) for one, each in scored if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
     )
-    tokens = {one.id: one.tokens for one in stimuli}
+    tokens = {stimulus.id: stimulus.tokens for stimulus in stimuli}
     rng = np.random.default_rng([seed, 9])
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for name in (AGGREGATE, *dimensions):
-        found += sheets_of.pointwise_measurements(
-            [each[name] for _, each in ladder], [one.task for one, _ in ladder],
-            [float(one.level) for one, _ in ladder], judge, dimension=name,
-            vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
-            filler_scores=[each[name] for _, each in filler], filler_tasks=[one.task for one, _ in filler],
-            filler_levels=[float(one.level) for one, _ in filler],
+        measurements += sheets_of.pointwise_measurements(
+            [each[name] for _, each in ladder], [stimulus.task for stimulus, _ in ladder],
+            [float(stimulus.level) for stimulus, _ in ladder], judge, dimension=name,
+            vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[stimulus.task for stimulus, _ in vacuum],
+            filler_scores=[each[name] for _, each in filler], filler_tasks=[stimulus.task for stimulus, _ in filler],
+            filler_levels=[float(stimulus.level) for stimulus, _ in filler],
             filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng, scale=scale,
         )  # fmt: skip
-    return tuple(found)
+    return tuple(measurements)
 
 
 LOG_NON_CLAIMS: Final = (
@@ -126,11 +126,11 @@ def measure_judges(
     comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
 ) -> Made:  # fmt: skip
     """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
-    wanted = tested_by(None) if rubric is None else rubric
-    _require_judges(judges, models, wanted)
+    criteria = tested_by(None) if rubric is None else rubric
+    _require_judges(judges, models, criteria)
     _require_own_folder(folder, seed, study)
-    given = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
-    pairs = texts.build_stimuli(given, seed)
+    loaded = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
+    pairs = texts.build_stimuli(loaded, seed)
     texts.check(pairs)
     manifest = texts.manifest_of(pairs, seed)
     earlier = _earlier(old, [judge.name for judge in judges])
@@ -142,7 +142,7 @@ def measure_judges(
         asked = [
             texts.plan_pair_calls(some, judge, (TIE_ALLOWED,))[:1] for judge in judges if judge.model not in PLANTED
         ]
-        return [one.call for calls in asked for one in calls]
+        return [planned.call for calls in asked for planned in calls]
 
     canaries = Canaries(models)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
@@ -153,8 +153,8 @@ def measure_judges(
     canaries.keep(folder)
     calls, points, sheets = dict[str, list[PairCall]](), list[Judgment](), list[Datasheet]()
     for at, judge in enumerate(judges):
-        known: dict[str, Any] = {"model": judge.model, "family": judge.family, "manifest": manifest.sha256}
-        sheet = Datasheet.of(judge.name, (), 0, 0, 0, source="run", **known)
+        about: dict[str, Any] = {"model": judge.model, "family": judge.family, "manifest": manifest.sha256}
+        sheet = Datasheet.of(judge.name, (), 0, 0, 0, source="run", **about)
         if judge.model not in PLANTED:  # its answers, and what it calls itself
             planned = texts.plan_pair_calls(pairs, judge, variants)
             asked = [item.call for item in planned]
@@ -162,19 +162,19 @@ def measure_judges(
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
-                calls[judge.name], rng=np.random.default_rng([seed, at]), **known,
+                calls[judge.name], rng=np.random.default_rng([seed, at]), **about,
                 fingerprint=", ".join(sorted(prints)) or None, prompts=texts.pair_prompt_hashes(variants),
                 planted=texts.planted_values(judge, variants) if judge.model in texts.PLANTED_PAIRS else None,
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
-            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
-            ok = [one.status == "ok" for one in graded]
+            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(loaded, seed), criteria, seed)
+            ok = [grade.status == "ok" for grade in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
                 sheet, measurements=(*sheet.measurements, *more),
                 calls={name: sheet.calls[name] + count for name, count in counts.items()},
-                tasks=sheet.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
+                tasks=sheet.tasks or len({grade.trajectory.partition(".point.")[0] for grade in graded}),
             )  # fmt: skip
             points += graded
         if study and Store(folder).digest(MEASUREMENTS) is not None:
@@ -186,7 +186,7 @@ def measure_judges(
         sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
-        Store(folder).write(PAIRS, [one for each in calls.values() for one in each], basis)
+        Store(folder).write(PAIRS, [call for each in calls.values() for call in each], basis)
     if points:
         Store(folder).write(POINTS, points, basis)
     write_atomic(folder.path / "stimuli.json", texts.stimuli_json(pairs, manifest))
@@ -199,10 +199,10 @@ def measure_judges(
     return _written(folder, sheets, earlier, agreement, pages)
 
 
-def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wanted: Rubric) -> None:
-    unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
+def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
+    unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
-        raise InputError(f"rubric {wanted.version}", problems)
+        raise InputError(f"rubric {rubric.version}", problems)
     problems = [] if judges else [Problem("", "no judge is named")]
     for judge in judges:
         named = (unknown_model(judge.model, models), *texts.pair_argument_problems(judge.model, judge.args))
@@ -228,17 +228,17 @@ def _measure_pointwise(
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
     """Judges by the names of their models; each is called by what follows the first slash."""
-    problems, found = [], []
+    problems, judges = [], []
     for model in models:
         _, slash, name = model.partition("/")
-        own = {} if model.startswith("reference/") else dict(args or {})
+        settings = {} if model.startswith("reference/") else dict(args or {})
         try:
-            found.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=own))
+            judges.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=settings))
         except ValidationError:
             problems.append(Problem(model, f"a model is named provider/name{'' if slash else ' (got no slash)'}"))
     if problems:
         raise InputError("--judge", problems)
-    return found
+    return judges
 
 
 def measure_log(
@@ -262,11 +262,11 @@ def measure_log(
         n, m = rows.size, len(nulls)
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
-        none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
+        none, new_pairs = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
         better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
         table = sheets_of.CallTable(
-            judge, tasks=tuple(found.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
-            pair=np.concatenate([found.pair[rows], own]), order=np.concatenate([order, none]),
+            judge, tasks=tuple(found.questions[at] for at in tasks.tolist()), task=task.astype(np.int64),
+            pair=np.concatenate([found.pair[rows], new_pairs]), order=np.concatenate([order, none]),
             trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
             better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
@@ -281,10 +281,10 @@ def measure_log(
         bootstrap, columns = sheets_of.TaskBootstrap(rng), (found.judge, found.call, found.verdict, found.question)
         arrays = sheets_of.agreement_arrays
         for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
-            for content, one in zip((True, False), both, strict=True):
-                labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
+            for content, result in zip((True, False), both, strict=True):
+                labels = {"a": found.judges[result.first], "b": found.judges[result.second]}
                 more = bootstrap, found.digest[:16], content
-                agreement.append(sheets_of.kappa_measurement(one.tables, labels, *more))
+                agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
     with runs.new_folder(folder.path):
         return _written(folder, sheets, earlier, agreement)
 
@@ -293,7 +293,7 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
     """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
     from assaymark.importers.verdicts import parse_verdict_map, verdict_map
 
-    wanted = dict(pair.partition("=")[::2] for pair in only)
+    filters = dict(pair.partition("=")[::2] for pair in only)
     if wrong := [pair for pair in only if "=" not in pair]:
         raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])
     fields: dict[str, Any] = {}
@@ -307,8 +307,8 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
         else:
             role, _, column = word.partition("=")
             fields[role.strip()] = column.strip()
-    if wanted:
-        fields["filter"] = {**fields.get("filter", {}), **wanted}
+    if filters:
+        fields["filter"] = {**fields.get("filter", {}), **filters}
     return verdict_map("--map", **fields) if fields else None
 
 
@@ -322,17 +322,17 @@ def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
         return {judges[0]: replace(sheets[0], judge=judges[0])}
-    found: dict[str, Datasheet] = {}
+    by_judge: dict[str, Datasheet] = {}
     problems = []
     for path, sheet in zip(old, sheets, strict=True):
         if sheet.judge not in judges:
             problems.append(Problem(str(path), f"is of {sheet.judge!r}; measured here: {', '.join(judges)}"))
-        elif sheet.judge in found:
+        elif sheet.judge in by_judge:
             problems.append(Problem(str(path), f"is a second datasheet of {sheet.judge!r}; needs one of each judge"))
-        found[sheet.judge] = sheet
+        by_judge[sheet.judge] = sheet
     if problems:
         raise InputError("--compare", problems)
-    return found
+    return by_judge
 
 
 def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> None:
@@ -353,7 +353,7 @@ def datasheet_pages(
     frame, book = frame or judges_frame(), answers or Booklet.of({}, {})
     yield from answer_pages(book, frame, read)
     for sheet in sheets:
-        others = [one for one in sheets if one.judge != sheet.judge]
+        others = [other for other in sheets if other.judge != sheet.judge]
         yield from render_datasheet(sheet, others, frame, book.rests).items()
     yield from render_comparison(sheets, agreement, frame).items()
 
@@ -362,7 +362,7 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     """The datasheets that lie in a run folder, by judge."""
     if not folder.datasheets.is_dir():
         return []
-    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
+    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda sheet: sheet.judge)
 
 
 def stored_agreement(folder: RunFolder) -> list[Measurement]:
@@ -381,7 +381,7 @@ def _written(
     agreement: Sequence[Measurement], pages: bool = True,
 ) -> Made:  # fmt: skip
     """Write every datasheet, with the drift since an earlier one, as JSON and as a page, and the page of them all."""
-    drift = [sheets_of.compare(earlier[one.judge], one) if one.judge in earlier else () for one in sheets]
+    drift = [sheets_of.compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
     sheets = [replace(one, measurements=(*one.measurements, *more)) for one, more in zip(sheets, drift, strict=True)]
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
@@ -389,8 +389,8 @@ def _written(
         Store(folder).write(MEASUREMENTS, agreement, {})
     runs.write_sums(folder)
     if pages:
-        made = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
-        for name, text in made:
+        files = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
+        for name, text in files:
             write_atomic(folder.report / name, text)
     return _made(folder, sheets, agreement)
 

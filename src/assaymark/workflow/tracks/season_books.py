@@ -69,8 +69,8 @@ def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...
 
 def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     """The last closes once a day is over."""
-    found = {name: (one.close, str(day.date)) for name, one in day.quotes.items() if one.close is not None}
-    return dict(sorted({**marks, **found}.items()))
+    closes = {name: (bar.close, str(day.date)) for name, bar in day.quotes.items() if bar.close is not None}
+    return dict(sorted({**marks, **closes}.items()))
 
 
 def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> Settlement:
@@ -81,18 +81,18 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
     every = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
     beyond = f"{len(every)} orders were given and {most} a day are allowed"
-    told = [(0, "", UNREAD, text) for text in unread]
-    told += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
-    refused = [SeasonRejection(str(day.date), agent, last.record_id, *one) for one in told]
+    causes = [(0, "", UNREAD, text) for text in unread]
+    causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
+    refused = [SeasonRejection(str(day.date), agent, last.record_id, *cause) for cause in causes]
     orders = []
-    for one in every[:most]:  # one that waited through a split is in the units after it
-        split = math.prod(action.split for action in due_actions(one.symbol, day, marks))
-        if split != 1.0 and isinstance(one.quantity, int | float) and not isinstance(one.quantity, bool):
-            lots = one.quantity * split / rules.lot
+    for order in every[:most]:  # one that waited through a split is in the units after it
+        split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
+        if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
+            lots = order.quantity * split / rules.lot
             if not rules.fractional and abs(lots) < math.inf:  # units are whole: without the odd rest
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
-            one = replace(one, quantity=lots * rules.lot)
-        orders.append(one)
+            order = replace(order, quantity=lots * rules.lot)
+        orders.append(order)
     settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
@@ -103,26 +103,26 @@ def settle_orders(
     refused: Sequence[SeasonRejection] = (),
 ) -> Settlement:  # fmt: skip
     """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
-    now, told = str(day.date), list[str]()
+    now, notes = str(day.date), list[str]()
     # what nobody ordered: what ended is paid out at its last close, for nobody could ever sell it
     ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
-    made = [
+    fills = [
         SeasonFill(now, agent, "", number, name, -book.positions[name], marks[name][0], 0.0, DELISTED)
         for number, name in enumerate(ended, start=1)
     ]
     if ended:
-        cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in made)
+        cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in fills)
         book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
     # splits and dividends, with a sentence for the agent
-    for name, action in [(held, one) for held in sorted(book.positions) for one in due_actions(held, day, marks)]:
+    for name, action in [(held, action) for held in sorted(book.positions) for action in due_actions(held, day, marks)]:
         before, book = book, book.acted(name, action.split, action.dividend)
         units, paid = book.positions[name], book.cash - before.cash
         changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if action.split != 1.0 else []
         changes += [(DIVIDEND, 0.0, action.dividend, -paid)] if action.dividend else []
-        for number, (kind, quantity, price, cost) in enumerate(changes, start=len(made) - len(ended) + 1):
-            made.append(SeasonFill(now, agent, "", number, name, quantity, price, cost, kind))
+        for number, (kind, quantity, price, cost) in enumerate(changes, start=len(fills) - len(ended) + 1):
+            fills.append(SeasonFill(now, agent, "", number, name, quantity, price, cost, kind))
         money = f", and {paid:,.2f} was paid into its cash" if action.dividend else ""
-        told.append(f"{action}; your book now holds {units:.6g} units{money}")
+        notes.append(f"{action}; your book now holds {units:.6g} units{money}")
     marks = dict(marks)
     for name in book.positions if day.actions else ():  # prices of today's units, where no order can fill
         for action in due_actions(name, day, marks):
@@ -131,7 +131,7 @@ def settle_orders(
     after = marks_after(marks, day)
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, after)
-        return Settlement(book, nav, tuple(made), tuple(refused), actions=tuple(told))
+        return Settlement(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
@@ -139,14 +139,14 @@ def settle_orders(
             age = max((day.date - date.fromisoformat(of)).days, 1)
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
     settled = broker.settle_day(book, orders, bars, season.rules.broker, day.universe)
-    for one in settled.fills:
-        made.append(SeasonFill(now, agent, source, one.order + 1, one.symbol, one.quantity, one.price, one.cost))
+    for fill in settled.fills:
+        fills.append(SeasonFill(now, agent, source, fill.order + 1, fill.symbol, fill.quantity, fill.price, fill.cost))
     rejections = [
         SeasonRejection(now, agent, source, one.order + 1, one.symbol, one.reason, one.text, one.quantity)
         for one in settled.rejections
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
-    return Settlement(settled.book, nav, tuple(made), (*refused, *rejections), actions=tuple(told))
+    return Settlement(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
@@ -161,9 +161,9 @@ def settle_baseline(
     season: Season, name: str, baseline: Baseline, day: Day, marks: Marks, classes: Mapping[str, str], begins: bool
 ) -> tuple[Baseline, SeasonNav]:
     """A baseline after a day: on the first with data it wants its weights, buys once as an agent would, and holds."""
-    book, wanted = baseline
+    book, weights = baseline
     cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
-    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(wanted.items())]
+    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
     settled = settle_orders(ruled, name, book, orders, day, marks)
     there = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []
@@ -180,24 +180,24 @@ def checked(
     season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
-    marks, held = marks or {}, sorted(before.positions)
+    marks, symbols = marks or {}, sorted(before.positions)
     fills = tuple(
         broker.StatedFill(fill.symbol, fill.quantity, fill.price, fill.cost)
         for fill in after.fills
         if fill.kind not in (SPLIT, DIVIDEND)
     )
-    for one in (one for name in held for one in due_actions(name, day, marks)):
+    for one in (action for name in symbols for action in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
     step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
-    found = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
-    counts = {kind: [found.checks[kind], found.passed[kind]] for kind in broker.RELIABILITY if found.checks[kind]}
+    result = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
+    counts = {kind: [result.checks[kind], result.passed[kind]] for kind in broker.RELIABILITY if result.checks[kind]}
     kinds = {"negative-position": "position"}
     mismatches = [
         [kinds.get(mismatch.kind, mismatch.kind.partition("-")[0]), str(mismatch).removeprefix(f"{record_id}: ")]
-        for mismatch in found.mismatches
+        for mismatch in result.mismatches
     ]
-    failed, traded = {mismatch.symbol for mismatch in found.mismatches}, {fill.symbol for fill in fills}
-    for name in (one for one in held if one in day.quotes and one in marks):
+    failed, traded = {mismatch.symbol for mismatch in result.mismatches}, {fill.symbol for fill in fills}
+    for name in (symbol for symbol in symbols if symbol in day.quotes and symbol in marks):
         # a move of the price since the last close that no corporate action explains
         price, of = marks[name]
         close = day.quotes[name].close or price
@@ -211,10 +211,10 @@ def checked(
         moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
         if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
             continue
-        known = "; ".join(map(str, actions))
-        why = f"not explained by {known}" if known else "explained by no action"
+        causes = "; ".join(map(str, actions))
+        reason = f"not explained by {causes}" if causes else "explained by no action"
         kind = "fill" if name in traded else "position"
-        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"])
+        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {reason}"])
         counts[kind][1] -= name not in failed
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
 
@@ -235,11 +235,11 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
         ]
         spans = [(at, NEXT, own[at], even[at], late) for at, late in pairwise(range(len(days)))]
         spans.append((-1, WHOLE, season.capital, season.capital, len(days) - 1))
-        for at, horizon, mine, theirs, late in spans:
-            if mine > 0:
+        for at, horizon, worth, base, late in spans:
+            if worth > 0:
                 yield Outcome(
-                    str(ids[at]["record_id"]), horizon, value=own[late] / mine - 1.0,
-                    benchmark=even[late] / theirs - 1.0 if theirs > 0 else None, resolved_at=days[late].moment,
+                    str(ids[at]["record_id"]), horizon, value=own[late] / worth - 1.0,
+                    benchmark=even[late] / base - 1.0 if base > 0 else None, resolved_at=days[late].moment,
                     source="books of the season at its closes",
                 )  # fmt: skip
 
@@ -275,7 +275,7 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
         while market is None and (older := sources[-1][1].older(season, day)):
             sources.append((older.clock(season), older))
             market = older if sources[-1][0].knows(day) else None
-        end = max((one.reached for one, _ in sources if one.reached), default=None)
+        end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
         deadline = clock.moment(day) + timedelta(hours=season.calendar.late_after_h)
         later, by = end is not None and end > day, f"{deadline:%Y-%m-%d %H:%M} UTC"
         if market is None and (now < deadline or not later):
@@ -288,5 +288,5 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
         if market is None:
             lost.append(day)
         found.append((day, market or newest))
-    end = max((one.reached for one, _ in sources if one.reached), default=None)
+    end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
     return Arrivals(tuple(found), end, tuple(lost))

@@ -67,10 +67,10 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     sector and filings, the economy and news.
     """
     series = _bars(season, day, held)
-    known, at, macro = {one.id: one for one in day.view.instruments}, day.moment, day.view.all_macro()
+    listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
-        Fact(f"{one.instrument}.price", one.instrument, "price", one.close[-1], "price", at, one.times[-1], "close")
-        for one in series
+        Fact(f"{bars.instrument}.price", bars.instrument, "price", bars.close[-1], "price", at, bars.times[-1], "close")
+        for bars in series
     )  # fmt: skip
     others: list[Fact] = []
 
@@ -82,13 +82,13 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         others.append(Fact(value=value, available_at=since, as_of=of, **about))
 
     # of one instrument beside its bars: its sector, splits and dividends within them, and filings
-    for one in series:
-        name = one.instrument
-        if sector := known[name].sector:
+    for bars in series:
+        name = bars.instrument
+        if sector := listings[name].sector:
             add(f"{name}.sector", name, "sector", sector, "text", at, None, "listing")
         for action in day.actions.get(name, ()):
             closed = datetime(action.ex_date.year, action.ex_date.month, action.ex_date.day, tzinfo=UTC) + _CLOSE
-            if closed < one.times[0]:
+            if closed < bars.times[0]:
                 continue
             changes = [("split", action.split, "multiple")] if action.split != 1.0 else []
             changes += [("dividend", action.dividend, "price")] if action.dividend else []
@@ -98,7 +98,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         filed: dict[str, list[Filing]] = {}
         for filing in day.view.fundamentals(name):  # by period
             filed.setdefault(filing.field, []).append(filing)
-        for filing in (filing for ones in filed.values() for filing in ones[-_PERIODS:]):
+        for filing in (filing for filings in filed.values() for filing in filings[-_PERIODS:]):
             stated, ends = f"{name}.{filing.field}.{filing.period}", _end_of(filing.period)
             note, value = "" if ends else f"period {filing.period}", float(filing.value)
             add(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note)
@@ -117,7 +117,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
             add(f"news.{number}", name, "news", item.text, "text", since, since, item.source)
     context = Context(
         completeness="complete", cutoff=at, cutoff_source="the season's clock", prompt="", facts=(*prices, *others),
-        series=series, instruments=tuple(known[one.instrument].as_record() for one in series),
+        series=series, instruments=tuple(listings[bars.instrument].as_record() for bars in series),
         constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
     offered, listed = _offered(context.instruments)
@@ -137,14 +137,14 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
     """The context of one agent."""
-    held = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
-    return replace(shared.context, portfolio=held, prompt=prompt)
+    holdings = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
+    return replace(shared.context, portfolio=holdings, prompt=prompt)
 
 
 def context_json(context: Context, facts: str, series: str, instruments: str) -> str:
     """The canonical JSON of a context whose large parts are written already."""
-    whole = canonical_json(replace(context, facts=(), series=(), instruments=()))
-    head, rest = whole.split('"facts":[],"instruments":[],', 1)
+    text = canonical_json(replace(context, facts=(), series=(), instruments=()))
+    head, rest = text.split('"facts":[],"instruments":[],', 1)
     # the series come last in the order of the keys, so that no text of anybody can be taken for their place
     body = rest.removesuffix('"series":[]}')
     return f'{head}"facts":{facts},"instruments":{instruments},{body}"series":{series}}}'
@@ -152,14 +152,14 @@ def context_json(context: Context, facts: str, series: str, instruments: str) ->
 
 def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     """The sections of an agent's prompt, in the order of `material_blocks`; the shared ones are not made again."""
-    own = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
-    found: list[Text] = []
+    blocks = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
+    sections: list[Text] = []
     for label in ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt"):
-        if label in own:
-            found.append(llm.fenced((label, own[label])))
+        if label in blocks:
+            sections.append(llm.fenced((label, blocks[label])))
         elif label in shared.sections and label not in ("situation", "prompt"):
-            found.append(shared.sections[label])
-    return found
+            sections.append(shared.sections[label])
+    return sections
 
 
 def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
@@ -193,45 +193,45 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
     shown = fields.pop("close")
     there = np.isfinite(shown)
     # Of most instruments there is a close on every day: those are cut out together.
-    whole = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    covered = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
-    found = []
+    series = []
     for at, name in enumerate(day.universe):
-        if whole[at]:
-            own, close = times, tuple(last[at])
+        if covered[at]:
+            stamps, close = times, tuple(last[at])
             more = {field: values[at] for field, values in others.items()}
         else:
             rows = np.flatnonzero(there[:, at])[-season.bars :]
-            own, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
+            stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
         if close and (offered or name in held):
-            kept = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
-            found.append(Series(name, INTERVAL_S, own, close, **kept))
-    return tuple(found)
+            complete = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
+            series.append(Series(name, INTERVAL_S, stamps, close, **complete))
+    return tuple(series)
 
 
 @lru_cache(maxsize=64)
 def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
     """The closing times of days; nearly all instruments of a day share them."""
     days: list[date] = np.frombuffer(raw, dtype="datetime64[D]", count=count).astype(object).tolist()
-    return tuple(datetime(one.year, one.month, one.day, tzinfo=UTC) + _CLOSE for one in days)
+    return tuple(datetime(day.year, day.month, day.day, tzinfo=UTC) + _CLOSE for day in days)
 
 
 @lru_cache(maxsize=1024)
 def _end_of(period: str) -> datetime | None:
     """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words."""
-    found = _PERIOD.fullmatch(period)
-    if found is None:
+    match = _PERIOD.fullmatch(period)
+    if match is None:
         return None
-    year, month = int(found["year"]), 3 * int(found["quarter"]) if found["quarter"] else int(found["month"] or 12)
+    year, month = int(match["year"]), 3 * int(match["quarter"]) if match["quarter"] else int(match["month"] or 12)
     try:
-        first = datetime(year, month, int(found["day"] or 1), tzinfo=UTC)
+        first = datetime(year, month, int(match["day"] or 1), tzinfo=UTC)
     except ValueError:
         return None
-    return first if found["day"] else datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
+    return first if match["day"] else datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
 
 
 def limits_of(season: Season) -> tuple[Constraint, ...]:
@@ -296,8 +296,8 @@ def ask_agents(
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
-    calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
-    kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
+    calls, live = [call for each in asked for call in calls_of(season, each, shared)], season.market.live
+    advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # Why agents cannot be asked, by their names; those that have answered already need not be there.
     absent: dict[str, str] = {}
     looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
@@ -312,31 +312,31 @@ def ask_agents(
     engine = patient(season.engine, (spec for spec, _, _ in asked))
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
-        raise StoppedError(f"stopped: {kept}")
-    failed = {one.key: one.reason for one in summary.failed}
+        raise StoppedError(f"stopped: {advice}")
+    failed = {failure.key: failure.reason for failure in summary.failed}
     replies = dict(ledger.replies([call.key for _, _, call in calls]))
     purse, stopped = purse_of(models), {}
     if live and summary.stopped and not (purse is not None and purse.stopped):
         # providers that were not asked to the end: a live season goes on without them
         stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
     elif summary.stopped or summary.left:
-        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
-        raise ModelError(f"{why}; {kept}", retryable=True)
+        reason = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{reason}; {advice}", retryable=True)
     for (spec, _, _), _, call in calls:
-        why = stopped.get(provider_of(call.model), "")
-        if why and call.key not in replies:
-            absent[spec.name] = why
+        reason = stopped.get(provider_of(call.model), "")
+        if reason and call.key not in replies:
+            absent[spec.name] = reason
     if len(absent) == len(asked):
-        why = "; ".join(dict.fromkeys(absent.values()))
-        raise ModelError(f"no agent could be asked on {day} ({why}); {kept}", retryable=True)
+        reason = "; ".join(dict.fromkeys(absent.values()))
+        raise ModelError(f"no agent could be asked on {day} ({reason}); {advice}", retryable=True)
     batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()
-    found = []
+    decisions = []
     for (spec, context, context_id), trial, call in calls:
         reply = replies.get(call.key)
         lost = reply is None and spec.name in absent
         if reply is None:
-            why = absent.get(spec.name) or failed.get(call.key, "no reply")
-            reply = Reply(why, call.model, finish="failed")
+            reason = absent.get(spec.name) or failed.get(call.key, "no reply")
+            reply = Reply(reason, call.model, finish="failed")
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
@@ -348,5 +348,5 @@ def ask_agents(
             call=replace(made.call, seconds=None, timing_source="absent", raw_object=raw),
             provenance=Provenance(source="assaymark season"),
         )  # fmt: skip
-        found.append((decision, made.call.seconds))
-    return found
+        decisions.append((decision, made.call.seconds))
+    return decisions

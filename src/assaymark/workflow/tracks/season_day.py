@@ -25,7 +25,7 @@ from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
@@ -113,7 +113,7 @@ class Journal:
     def navs(self) -> dict[str, float]:
         """The net asset values after the last day that is done; empty before the first."""
         agents = self.entries[-1].record["agents"] if self.entries else {}
-        return {name: one["nav"]["nav"] for name, one in agents.items()}
+        return {name: agent["nav"]["nav"] for name, agent in agents.items()}
 
     def append(self, entry: Entry) -> None:
         """Write a day down."""
@@ -194,7 +194,7 @@ def alone(path: Path, busy: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stepped(Told[tuple[date, ...]]):
+class Stepped(CommandResult[tuple[date, ...]]):
     """What a command did: the days that were done now, lines to print, and each agent's net asset value after."""
 
     navs: Mapping[str, float]
@@ -214,11 +214,11 @@ def start_season(
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
             days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
-            if (day := next((one for one in days if one.quotes), None)) is not None:
+            if (day := next((day for day in days if day.quotes), None)) is not None:
                 found.ask(opening_calls(season, day, agents))
             else:  # the market has no day yet
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
-        found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
+        found.ask(check_call(judge, schemas[f"schema {season.scoring}"]) for judge in season.panel if not judge.human)
         found.require()
         return found
 
@@ -245,16 +245,16 @@ def open_run(folder: RunFolder) -> LockedSeason:
 
 def run_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime) -> Stepped:
     """Do every day of a season that is due: a replay to its end."""
-    return _run(folder, models, now, lambda _locked, _clock, _done, found: found)
+    return _run(folder, models, now, lambda _locked, _clock, _done, arrivals: arrivals)
 
 
 def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None) -> Stepped:
     """Do one trading day of a season, and every missed one before it, in order."""
 
-    def chosen(locked: LockedSeason, clock: Clock, done: date | None, found: Arrivals) -> Arrivals:
+    def chosen(locked: LockedSeason, clock: Clock, done: date | None, arrivals: Arrivals) -> Arrivals:
         live = locked.season.market.live
         if day is None:
-            return found if live else Arrivals(found.days[:1], found.reached)
+            return arrivals if live else Arrivals(arrivals.days[:1], arrivals.reached)
         problem = ""
         if not clock.first <= day <= clock.last:
             problem = f"lies outside of the season ({clock.first} to {clock.last})"
@@ -262,15 +262,15 @@ def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime
             problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
         elif live and clock.moment(day) > now:
             problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
-        elif found.reached is None or day > found.reached:
-            reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
+        elif arrivals.reached is None or day > arrivals.reached:
+            reached = "has no day yet" if arrivals.reached is None else f"ends on {arrivals.reached}"
             problem = f"lies ahead of the market, which {reached}"
-        elif found.waiting is not None and day >= found.waiting:
-            problem = f"is not reached: {found.announced}"
+        elif arrivals.waiting is not None and day >= arrivals.waiting:
+            problem = f"is not reached: {arrivals.announced}"
         if problem:
             raise InputError("--day", [Problem("", f"{day} {problem}")])
-        days, lost = (one for one in found.days if one[0] <= day), (one for one in found.lost if one <= day)
-        return Arrivals(tuple(days), found.reached, tuple(lost))
+        days, lost = (pair for pair in arrivals.days if pair[0] <= day), (each for each in arrivals.lost if each <= day)
+        return Arrivals(tuple(days), arrivals.reached, tuple(lost))
 
     return _run(folder, models, now, chosen)
 
@@ -283,20 +283,20 @@ def _run(
     locked = open_run(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
-        found = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
-        due = tuple(day for day, _ in found.days)
+        arrivals = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
+        due = tuple(day for day, _ in arrivals.days)
         before = gc.get_threshold()
         try:
             gc.set_threshold(_YOUNG, 50, 50)  # seldom: a replay keeps what every day made, and it would go over all
             with Ledger.open(folder.ledger) as ledger:
                 check_plan_hash(folder, ledger, locked)
-                desk = Desk(folder, locked, journal, ledger, models)
-                for number, (day, data) in enumerate(found.days):
+                session = SeasonState(folder, locked, journal, ledger, models)
+                for number, (day, data) in enumerate(arrivals.days):
                     note("days", number, len(due))
-                    desk.digest = data.digest
+                    session.digest = data.digest
                     own = clock if data is locked.data else data.clock(locked.season)
                     with watched(silent):  # days are counted, and not the calls of each
-                        desk.do(own.day(day, after=journal.last))
+                        session.do(own.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
@@ -309,13 +309,13 @@ def _run(
         for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
             if {*one["flags"]} & {*NOT_USABLE}:
                 (absent if ABSENT in one["flags"] else mute)[one["agent"]["id"]].append("; ".join(one["missing"]))
-        waiting = [found.announced] if found.announced else []
+        waiting = [arrivals.announced] if arrivals.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
-        lines = waiting or ([] if found.overdue else [begins])
+        lines = waiting or ([] if arrivals.overdue else [begins])
         if journal.entries:
             last = journal.entries[-1].day
             state = f"{last}: " + "; ".join(f"{name} {nav:,.2f}" for name, nav in journal.navs.items())
-            lines = [*(waiting or ([] if found.overdue else [f"nothing is due after {last}"])), state]
+            lines = [*(waiting or ([] if arrivals.overdue else [f"nothing is due after {last}"])), state]
         if due:
             empty = [entry.day for entry in entries if entry.record["state"] != "ok"]
             done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
@@ -327,12 +327,12 @@ def _run(
                 lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
             lines += waiting
         late = "its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
-        warnings = (*(f"{day}: {late}" for day in found.lost), *([found.overdue] if found.overdue else []))
+        warnings = (*(f"{day}: {late}" for day in arrivals.lost), *([arrivals.overdue] if arrivals.overdue else []))
         missed = {name: len(days) for name, days in sorted(absent.items())}
         return Stepped(due, tuple(lines), journal.navs, warnings, missed)
 
 
-class Desk:
+class SeasonState:
     """The state of a season between two days, and how it goes from one to the next."""
 
     def __init__(
@@ -353,15 +353,15 @@ class Desk:
         if not journal.entries:
             return
         last = journal.entries[-1].record
-        wanted = {one["pending"] for one in last["agents"].values()} - {None}
+        pending = {agent["pending"] for agent in last["agents"].values()} - {None}
         decisions: dict[str | None, Any] = {None: None}
         for entry in reversed(journal.entries):
-            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in wanted}
-            if wanted <= decisions.keys():
+            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in pending}
+            if pending <= decisions.keys():
                 break
         for name, one in last["agents"].items():
-            held = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            self.held[name] = Book(float(one["account"]["cash"]), held)
+            positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
+            self.held[name] = Book(float(one["account"]["cash"]), positions)
             if (raw := decisions[one["pending"]]) is not None:
                 self.decided[name] = _from_journal(Decision, raw)
         for name, one in last["baselines"].items():
@@ -377,15 +377,15 @@ class Desk:
         season = self.season
         if day.quotes:  # without corporate actions that were carried out on the evening before their ex-date
             done = {
-                name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
-                for name, ones in day.actions.items()
+                name: [one for one in actions if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
+                for name, actions in day.actions.items()
                 if name in self.acted
             }
             if any(done.values()):
                 left = {
                     name: [one for one in ones if one not in done.get(name, ())] for name, ones in day.actions.items()
                 }
-                day = replace(day, actions={name: tuple(ones) for name, ones in left.items()})
+                day = replace(day, actions={name: tuple(actions) for name, actions in left.items()})
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
@@ -395,13 +395,13 @@ class Desk:
                 settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
             else:
                 settled[name] = Settlement(book, books.valued(name, now, "no data", book, marks))
-        for name, held in self.baselines.items():
+        for name, baseline in self.baselines.items():
             if not day.quotes:
-                nav = books.valued(name, now, "no data", held[0], marks)
+                nav = books.valued(name, now, "no data", baseline[0], marks)
             else:
-                held, nav = books.settle_baseline(season, name, held, day, marks, self.classes, not self.traded)
-                self.baselines[name] = held
-            baselines[name] = {"wanted": dict(held[1]), "nav": to_json(nav)}
+                baseline, nav = books.settle_baseline(season, name, baseline, day, marks, self.classes, not self.traded)
+                self.baselines[name] = baseline
+            baselines[name] = {"wanted": dict(baseline[1]), "nav": to_json(nav)}
         shown: dict[str, Asked] = {}
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
@@ -409,25 +409,25 @@ class Desk:
         if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
-            given = asked, shared, self.models, self.prices
-            decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
-            first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
-            self.held, self.decided = {name: one.book for name, one in settled.items()}, first
-            shown, missing = {one[0].name: one for one in asked}, shared.context.missing
+            arguments = asked, shared, self.models, self.prices
+            decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
+            first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
+            self.held, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
+            shown, missing = {item[0].name: item for item in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
-        for name, one in settled.items():
+        for name, settlement in settled.items():
             book, last, pending = self.held[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
                 "account": {"cash": book.cash, "positions": dict(book.positions)},
                 "pending": None if pending is None else pending.record_id,
-                "nav": to_json(one.nav),
-                "fills": to_json(one.fills),
-                "rejections": to_json(one.rejections),
+                "nav": to_json(settlement.nav),
+                "fills": to_json(settlement.fills),
+                "rejections": to_json(settlement.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name], one, day, source, marks) if day.quotes else None,
+                "checks": books.checked(season, before[name], settlement, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,
@@ -437,23 +437,23 @@ class Desk:
             "marks": {name: list(mark) for name, mark in self.marks.items()},
             "acted": sorted(self.acted),
             "agents": agents,
-            "decisions": [to_json(one) for one, _ in decided],
+            "decisions": [to_json(decision) for decision, _ in decided],
             "missing": list(missing),
             "baselines": baselines,
         }
-        self.journal.append(Entry(record, *large, {one.record_id: seconds for one, seconds in decided}))
+        self.journal.append(Entry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
 
 
 def _shown(
     season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, Settlement]
 ) -> tuple[DayMaterial, list[Asked]]:
     """What agents are shown on a day: the market, which all share, and what became of each one's book."""
-    shared = day_material(season, day, {name for one in settled.values() for name in one.book.positions})
+    shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
     asked = []
     for spec in agents:
-        own = settled[spec.name]
-        prompt = told(season, spec.name, own.notes, own.actions)
-        context = agent_context(shared, own.book, own.nav.nav, season.currency, prompt)
+        account = settled[spec.name]
+        prompt = told(season, spec.name, account.notes, account.actions)
+        context = agent_context(shared, account.book, account.nav.nav, season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
         asked.append((spec, context, sha256_text(raw)))
     return shared, asked
@@ -469,59 +469,59 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
     if store.done(rows.NAVS, basis):
         return
-    agents = [one for entry in entries for one in entry.record["agents"].values()]
-    baselines = [one for entry in entries for one in entry.record["baselines"].values()]
+    agents = [agent for entry in entries for agent in entry.record["agents"].values()]
+    baselines = [baseline for entry in entries for baseline in entry.record["baselines"].values()]
     counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
-    said: dict[tuple[str, str], list[str]] = defaultdict(list)
+    sentences: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, one in (pair for entry in entries for pair in entry.record["agents"].items()):
-        made = one["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
-        for kind, (asked, passed) in made["counts"].items():
+        result = one["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+        for kind, (asked, passed) in result["counts"].items():
             row = counts.setdefault((name, kind), [0, 0])
             row[0], row[1] = row[0] + asked, row[1] + passed
-        for kind, sentence in made["mismatches"]:
-            said[name, kind].append(f"{made['record_id']}\t{sentence}")
+        for kind, sentence in result["mismatches"]:
+            sentences[name, kind].append(f"{result['record_id']}\t{sentence}")
     # the contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already
-    limits, found = limits_of(season), {}
+    limits, by_text = limits_of(season), {}
     for entry in entries:
         cutoff, missing = entry.moment, entry.record["missing"]
         facts = entry.facts.count('"available_at":')
         for agent in entry.record["agents"].values():
             if agent["context_id"] is None:
                 continue
-            held = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
+            book = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
             context = Context(
                 completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
-                portfolio=Portfolio(season.currency, **held), constraints=limits, missing=tuple(missing),
+                portfolio=Portfolio(season.currency, **book), constraints=limits, missing=tuple(missing),
             )  # fmt: skip
             raw = context_json(context, entry.facts, entry.series, entry.instruments)
-            found[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
-    texts = sorted(found)
+            by_text[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
+    texts = sorted(by_text)
     names = ("context_id", "completeness", "cutoff", "facts", "missing")
-    columns = {name: [found[raw][at] for raw in texts] for at, name in enumerate(names)}
+    columns = {name: [by_text[raw][at] for raw in texts] for at, name in enumerate(names)}
     arrays = [pa.array(columns[name], type=kind) for name, (kind, _) in CONTEXTS.columns.items()]
     contexts = pa.Table.from_arrays([*arrays, texts_array(texts)], schema=CONTEXTS.schema)
-    decisions = (one for entry in entries for one in entry.record["decisions"])
+    decisions = (decision for entry in entries for decision in entry.record["decisions"])
     checks = [
-        rows.SeasonCheck(name, kind, asked, passed, tuple(said.get((name, kind), ())))
+        rows.SeasonCheck(name, kind, asked, passed, tuple(sentences.get((name, kind), ())))
         for (name, kind), (asked, passed) in counts.items()
     ]
     store.write_arrow(CONTEXTS, contexts, basis)
-    store.write(DECISIONS, (_from_journal(Decision, one) for one in decisions), basis)
-    store.write(rows.FILLS, (rows.SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
-    refused = (rows.SeasonRejection(**one) for agent in agents for one in agent["rejections"])
+    store.write(DECISIONS, (_from_journal(Decision, decision) for decision in decisions), basis)
+    store.write(rows.FILLS, (rows.SeasonFill(**fill) for agent in agents for fill in agent["fills"]), basis)
+    refused = (rows.SeasonRejection(**rejection) for agent in agents for rejection in agent["rejections"])
     store.write(rows.REJECTIONS, refused, basis)
     store.write(rows.TIMES, times_of(entries), basis)
     store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
-    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, one["nav"]) for one in baselines], basis)
+    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
     store.write(rows.CHECKS, checks, basis)
     # last: whoever finds it done finds the others done
-    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, one["nav"]) for one in agents], basis)
+    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 
 def times_of(entries: Sequence[Entry]) -> Iterator[rows.SeasonTime]:
     """The measured seconds of each decision."""
     for entry in entries:
         times = entry.times or {}
-        for one in entry.record["decisions"]:
-            name = one["record_id"]
-            yield rows.SeasonTime(name, entry.day, one["agent"]["id"], one["replicate"], times.get(name))
+        for decision in entry.record["decisions"]:
+            name = decision["record_id"]
+            yield rows.SeasonTime(name, entry.day, decision["agent"]["id"], decision["replicate"], times.get(name))

@@ -76,8 +76,8 @@ class SeasonMaterial:
 
     def horizon(self, agent: str, steps: Sequence[StepRecord]) -> Horizon:
         """Decisions of an agent, blinded as its judges see them."""
-        told = self.season.told(agent).strip()
-        return horizon_of(steps, self.contexts, self.agents, self.universe, told)
+        prompt = self.season.told(agent).strip()
+        return horizon_of(steps, self.contexts, self.agents, self.universe, prompt)
 
 
 def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> SeasonMaterial:
@@ -85,32 +85,32 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     stored, store = stored or stored_season(folder), Store(folder)
     season = stored.season
 
-    def by(name: str, found: Iterable[V]) -> dict[str, tuple[V, ...]]:
+    def by(name: str, items: Iterable[V]) -> dict[str, tuple[V, ...]]:
         grouped: dict[str, list[V]] = defaultdict(list)
-        for item in found:
+        for item in items:
             grouped[getattr(item, name)].append(item)
-        return {key: tuple(ones) for key, ones in grouped.items()}
+        return {key: tuple(group) for key, group in grouped.items()}
 
-    def kept(table: Table[V]) -> list[V]:
+    def of_plan(table: Table[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)
 
     times = {time.record_id: time for time in store.read(rows.TIMES)}
     navs, baselines = (
-        by("agent", sorted(found, key=lambda row: row.day)) for found in (store.read(rows.NAVS), kept(rows.BASELINES))
+        by("agent", sorted(navs, key=lambda row: row.day)) for navs in (store.read(rows.NAVS), of_plan(rows.BASELINES))
     )
     # by the decision that they are due to, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
     refused = by("record_id", sorted(store.read(rows.REJECTIONS), key=lambda row: (row.day, row.number)))
-    order = {one.name: at for at, one in enumerate(season.agents)}
-    found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
-    for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
+    order = {agent.name: at for at, agent in enumerate(season.agents)}
+    by_agent: dict[tuple[str, int], list[Decision]] = defaultdict(list)
+    for one in sorted(store.read(DECISIONS), key=lambda decision: (decision.decided_at, decision.record_id)):
         if one.record_id in times and one.agent.id in order and one.derivation.kind == "honest":
-            found[one.agent.id, one.replicate].append(one)
-    decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+            by_agent[one.agent.id, one.replicate].append(one)
+    decided = dict(sorted(by_agent.items(), key=lambda item: (order[item[0][0]], item[0][1])))
     names = list(dict.fromkeys(agent for agent, _ in decided))
 
     wrong: dict[str, list[str]] = defaultdict(list)
-    checks = tuple(kept(rows.CHECKS))
+    checks = tuple(of_plan(rows.CHECKS))
     for record, _, text in (line.partition("\t") for check in checks for line in check.mismatches):
         wrong[record].append(text)
 
@@ -120,36 +120,36 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         The book after it is of its own day in records, and else of the first later day that settled anything.
         """
         name, time = decision.record_id, times[decision.record_id]
-        valued = [one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day >= time.day]
+        valued = [nav for nav in navs.get(decision.agent.id, ()) if nav.state == "ok" and nav.day >= time.day]
         if season.recorded:
-            nav = next((one for one in valued if one.day == time.day), None)
+            nav = next((nav for nav in valued if nav.day == time.day), None)
             book, paid = stated_book(decision), []
         else:
-            nav = next((one for one in valued if one.day > time.day), None)
-            paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+            nav = next((nav for nav in valued if nav.day > time.day), None)
+            paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
             book = None if nav is None else Book(nav.cash, nav.positions)
-        made, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
-        given = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
-        return StepRecord(time.day, decision, made, *given)
+        all_fills, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
+        fields = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
+        return StepRecord(time.day, decision, all_fills, *fields)
 
-    shown = {one.context_id for ones in decided.values() for one in ones}
+    shown = {decision.context_id for decisions in decided.values() for decision in decisions}
     contexts: dict[str, Context] = {}
     last: Context | None = None
     for name, context in store.each_context(shown):  # what agents of one day share is in memory once
         same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
         same = {part: value for part, value in same.items() if value == getattr(context, part)}
         contexts[name] = last = replace(context, **same) if same else context
-    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
+    families = {agent.name: agent.family for agent in season.agents}  # of records, the file's word counts for more
     replicates = {
-        key: tuple(StepRecord(times[one.record_id].day, one) for one in ones) for key, ones in decided.items()
+        key: tuple(StepRecord(times[one.record_id].day, one) for one in decisions) for key, decisions in decided.items()
     }
     return SeasonMaterial(
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates if season.replicates > 1 else {}, tuple(one for one in kept(OUTCOMES) if one.record_id in times),
+        replicates if season.replicates > 1 else {}, tuple(one for one in of_plan(OUTCOMES) if one.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
-        any(one.completeness != "complete" for one in contexts.values()),
+        any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
 
 
@@ -163,13 +163,13 @@ def stated_book(decision: Decision) -> Book | None:
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
     """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
-    days = sorted({one.day for steps in material.steps.values() for one in steps})
-    built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
+    days = sorted({step.day for steps in material.steps.values() for step in steps})
+    built_in = {judge.name for judge in material.season.panel if judge.model.startswith("reference/")}
     for agent, steps in material.steps.items():
         labels = {"agent": agent}
         checks = [check for check in material.checks if check.agent == agent]
         counted = [check for check in checks if check.kind in RELIABILITY]
-        n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
+        n, passed = sum(check.checks for check in counted), sum(check.passed for check in counted)
         yield measured(
             "season.reliability", labels, 100.0 * passed / n if n else None, (n, "checks"),
             "100 times the share of fill, cash and position checks that reconcile", "nothing could be checked",
@@ -177,9 +177,9 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
         )  # fmt: skip
         said: dict[str, list[str]] = defaultdict(list)  # a judge says that later data were used if it does in any trial
         for grade in grades:
-            found = grade.score.grades.lookahead_check
-            if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and found is not None:
-                said[grade.judge].append(found)  # built-in judges read no tenses
+            answer = grade.score.grades.lookahead_check
+            if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and answer is not None:
+                said[grade.judge].append(answer)  # built-in judges read no tenses
         looked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
         yield measured(
             "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
@@ -219,8 +219,8 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
         state, total, fall = "no days", None, None
         if navs:
             try:
-                found = performance([capital, *(row.nav for row in navs)])
-                state, total, fall = "ok", found.total_return, found.max_drawdown
+                history = performance([capital, *(row.nav for row in navs)])
+                state, total, fall = "ok", history.total_return, history.max_drawdown
             except InputError:
                 state = "its value fell to zero"
         for name, value, method in (
@@ -228,28 +228,28 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
             ("season.drawdown", fall, "deepest fall below an earlier high, the capital being the first"),
         ):
             yield measured(name, labels, value, (len(navs), "days"), method, state, unit="share")
-    for (agent, own), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
+    for (agent, series), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
         # the mean daily difference, over the days on which both were valued
-        base = {one.day: one.nav for one in other if one.state == "ok"}
-        days = [one for one in own if one.state == "ok" and one.day in base]
+        base = {nav.day: nav.nav for nav in other if nav.state == "ok"}
+        days = [nav for nav in series if nav.state == "ok" and nav.day in base]
         excess = partial(
             measured, "season.excess", {"agent": agent, "baseline": baseline}, count=(len(days), "days")
         )  # fmt: skip
-        paths = [np.array([capital, *(one.nav for one in days)]), np.array([capital, *(base[one.day] for one in days)])]
+        paths = [np.array([capital, *(nav.nav for nav in days)]), np.array([capital, *(base[nav.day] for nav in days)])]
         if not days or any((path <= 0).any() for path in paths):
             yield excess(None, method="", state="its value fell to zero" if days else "no common days")
             continue
-        mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
-        whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
+        returns, others = (path[1:] / path[:-1] - 1.0 for path in paths)
+        overall = float(paths[0][-1] / capital - paths[1][-1] / capital)
         try:
-            gap = daily_excess(mine, theirs, rng, LEVEL)
+            gap = daily_excess(returns, others, rng, LEVEL)
         except NotMeasurableError:
             state = "too few days" if len(days) < 10 else "the difference does not vary"
-            yield excess(None, method="", state=state, detail={"whole": whole})
+            yield excess(None, method="", state=state, detail={"whole": overall})
             continue
         yield excess(
             gap.value, method=f"mean daily difference; {gap.method}", ends=(gap.low, gap.high), level=LEVEL,
-            unit="share a day", detail={"p": gap.p, "whole": whole, "block": gap.block},
+            unit="share a day", detail={"p": gap.p, "whole": overall, "block": gap.block},
         )  # fmt: skip
 
 
@@ -259,32 +259,32 @@ def ledger_measurements(
     """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     numbers: dict[str, list[Evidence]] = defaultdict(list)
-    for one in evidence:
-        if one.decision in of:
-            numbers[of[one.decision]].append(one)
+    for row in evidence:
+        if row.decision in of:
+            numbers[of[row.decision]].append(row)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
-        mine = numbers[agent]
-        counts = Counter(row.state for row in mine)
-        n, spoken = len(mine) - counts["own_action"], {row.decision for row in mine}
-        given = [one.score.disagreement for one in whole if one.agent == agent]
-        compared = [one for one in given if one is not None]
+        of_agent = numbers[agent]
+        counts = Counter(row.state for row in of_agent)
+        n, spoken = len(of_agent) - counts["own_action"], {row.decision for row in of_agent}
+        pairs = [grade.score.disagreement for grade in whole if grade.agent == agent]
+        compared = [pair for pair in pairs if pair is not None]
         detail: dict[str, Any] = {
             "counts": dict(sorted(counts.items())),
             "silent": sum(step.decision.record_id not in spoken for step in steps),
             "steps": len(steps),
-            "claims": sum(one.claims for one in compared),
-            "disagreements": sum(one.overruled + one.strict for one in compared),
-            "misquoted": sum(one.misquoted for one in compared),
+            "claims": sum(pair.claims for pair in compared),
+            "disagreements": sum(pair.overruled + pair.strict for pair in compared),
+            "misquoted": sum(pair.misquoted for pair in compared),
         }
         # what of the agreement with the right row is more than chance
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
-        wanted = {contexts[row.decision] for row in mine if row.decision in contexts}
-        known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
+        needed = {contexts[row.decision] for row in of_agent if row.decision in contexts}
+        materials = {name: Material.of(material.contexts[name]) for name in sorted(needed) if name in material.contexts}
         with suppress(NotMeasurableError):
-            value, about, found = chance_corrected(mine, known, contexts, rng)
-            shares = {name: found[name] for name in ("observed", "chance")}
+            value, about, parts = chance_corrected(of_agent, materials, contexts, rng)
+            shares = {name: parts[name] for name in ("observed", "chance")}
             detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
         method = "share of numbers that the agent's own material bears out"
@@ -304,7 +304,7 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
     """Decisions that were written down late, and those of which a log of steps does not say when."""
     if not material.season.recorded:
         return
-    decisions = [one.decision for ones in material.steps.values() for one in ones]
+    decisions = [step.decision for steps in material.steps.values() for step in steps]
     if late := sum(REPLAYED in decision.flags for decision in decisions):
         yield said("note.records.replayed", n=late, of=len(decisions))
     undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
@@ -318,7 +318,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
         return
     yield said("note.records.not_ours")
     yield from hindsight(material)
-    steps = [one for ones in material.steps.values() for one in ones]
+    steps = [step for days in material.steps.values() for step in days]
     bare = sum(step.book is None for step in steps)
     yield said("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
     if bare and any(material.navs.values()):
@@ -329,16 +329,16 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
         yield said(f"note.records.{key}", n=checks - passed, of=checks)
     else:
         yield said("note.records.unchecked")
-    ends = {name: (ones[0].day, ones[-1].day) for name, ones in material.steps.items() if ones}
+    ends = {name: (steps[0].day, steps[-1].day) for name, steps in material.steps.items() if steps}
     if len(material.steps) > 1:
-        first, last = min(one for one, _ in ends.values()), max(one for _, one in ends.values())
-        if late := tuple(sorted(name for name, found in ends.items() if found != (first, last))):
+        first, last = min(day for day, _ in ends.values()), max(day for _, day in ends.values())
+        if late := tuple(sorted(name for name, span in ends.items() if span != (first, last))):
             yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
 def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
     """That the grades are of fewer days than the season has by now."""
-    judged, last = max(one.last for one in grades), max(steps[-1].day for steps in material.steps.values() if steps)
+    judged, last = max(grade.last for grade in grades), max(steps[-1].day for steps in material.steps.values() if steps)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
 
 
@@ -362,14 +362,14 @@ def season_notes(
     if untimed:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
     judges = sorted({grade.judge for grade in grades})
-    if nothing := sorted({one.name for one in material.season.panel} - {*judges}):
+    if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
         yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
-    mine = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
-    for judge, given in mine.items():
-        if bad := sum(one.state != "ok" for one in given):
-            yield said("note.judge_silent", judge=judge, n=bad, of=len(given))
-    for judge, given in mine.items():
-        firsts = [part.first_key for one in given for part in one.parts]
+    by_judge = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
+    for judge, horizons in by_judge.items():
+        if bad := sum(grades.state != "ok" for grades in horizons):
+            yield said("note.judge_silent", judge=judge, n=bad, of=len(horizons))
+    for judge, horizons in by_judge.items():
+        firsts = [part.first_key for grades in horizons for part in grades.parts]
         if n := sum(map(bool, firsts)):
             yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
     for name in sorted(material.steps):
@@ -377,8 +377,8 @@ def season_notes(
         absent = [step for step in steps if ABSENT in step.decision.flags]
         bad = sum(unanswered(step.decision) for step in steps) - len(absent)
         if absent:
-            why = "; ".join(absent[-1].decision.missing)
-            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
+            reason = "; ".join(absent[-1].decision.missing)
+            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)
         if bad:
             yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
@@ -389,7 +389,7 @@ def season_notes(
     if agents := sorted(same & totals):
         yield said("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
-        if n := sum(INSTRUCTION_LIKE in one.decision.flags for one in material.steps[name]):
+        if n := sum(INSTRUCTION_LIKE in step.decision.flags for step in material.steps[name]):
             yield said("note.instructing", agent=name, n=n, of=len(material.steps[name]))
     yield from _market_notes(material, grades)
 
@@ -401,8 +401,8 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) 
         more = len(names) - _MOST_DAYS
         return (*names[:_MOST_DAYS], *([f"+{more}"] if more > 0 else []))
 
-    navs = [one for ones in material.navs.values() for one in ones]
-    fills = [fill for steps in material.steps.values() for one in steps for fill in one.fills]
+    navs = [nav for history in material.navs.values() for nav in history]
+    fills = [fill for steps in material.steps.values() for step in steps for fill in step.fills]
     if empty := sorted({row.day for row in navs if row.state == "no data"}):
         yield said("note.no_data", n=len(empty), days=few(empty))
     if stale := {row.day for row in navs if row.state == "ok" and row.stale}:

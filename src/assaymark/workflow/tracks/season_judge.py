@@ -29,7 +29,7 @@ from assaymark.judging.season.scoring import (
     outcome_grade,
 )
 from assaymark.market.instruments import weekdays
-from assaymark.notebook import Told
+from assaymark.notebook import CommandResult
 from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment
@@ -64,8 +64,8 @@ class SeasonAsker:
     def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
         self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
-        self.heard: set[str] = set()
-        self.silent: dict[str, str] = {}
+        self.responded: set[str] = set()
+        self.failed: dict[str, str] = {}
         """Models of which no call brought a reply, and why: they are not asked further in this run."""
         self.seconds: dict[str, str] = {}
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
@@ -73,12 +73,12 @@ class SeasonAsker:
 
     def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
-        asked = {one.call.key: one for one in planned}
-        self._ask({key: one.call for key, one in asked.items()}, unusable)
+        asked = {item.call.key: item for item in planned}
+        self._ask({key: planned.call for key, planned in asked.items()}, unusable)
         again = {
-            key: one.again().call
-            for key, one in asked.items()
-            if key not in self.seconds and one.asks_again(self.replies[key])
+            key: planned.again().call
+            for key, planned in asked.items()
+            if key not in self.seconds and planned.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
@@ -86,29 +86,29 @@ class SeasonAsker:
 
     def _ask(self, asked: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
-        wanted = {key: call for key, call in asked.items() if key not in self.replies}
-        reasons = {key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}
-        wanted = {key: call for key, call in wanted.items() if key not in reasons}
-        if wanted:
-            calls = list(wanted.values())
+        pending = {key: call for key, call in asked.items() if key not in self.replies}
+        reasons = {key: self.failed[call.model] for key, call in pending.items() if call.model in self.failed}
+        pending = {key: call for key, call in pending.items() if key not in reasons}
+        if pending:
+            calls = list(pending.values())
             how = self.models, self.engine, "asking the judges", unusable
             summary = run_all(self.ledger, calls, *how, first=False)
             self.made += summary.made
-            self.replies |= dict(self.ledger.replies(list(wanted)))
-            lost = {key: call.model for key, call in wanted.items() if key not in self.replies}
-            self.heard |= {call.model for key, call in wanted.items() if key not in lost}
+            self.replies |= dict(self.ledger.replies(list(pending)))
+            lost = {key: call.model for key, call in pending.items() if key not in self.replies}
+            self.responded |= {call.model for key, call in pending.items() if key not in lost}
             if lost:
                 require_not_stopped(summary, self.folder)
-                kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+                advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
                 purse = purse_of(self.models)
                 if purse is not None and purse.stopped is not None:
-                    raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
-                failed = {one.key: one.reason for one in summary.failed}
+                    raise ModelError(f"{purse.stopped}; {advice}", retryable=True)
+                failed = {failure.key: failure.reason for failure in summary.failed}
                 unasked = [key for key in lost if key not in failed]
                 if unasked and not summary.stopped:
-                    raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+                    raise ModelError(f"{len(unasked)} calls were given up elsewhere; {advice}", retryable=True)
                 reasons |= {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
-                self.silent |= {model: reasons[key] for key, model in lost.items() if model not in self.heard}
+                self.failed |= {model: reasons[key] for key, model in lost.items() if model not in self.responded}
         for key, reason in reasons.items():
             self.replies[key] = Reply(reason, asked[key].model, finish="failed")
 
@@ -164,26 +164,26 @@ class SeasonPart:
 
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     """Everything that is graded: whole records first, then periods in order, then replicates."""
-    shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
+    shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): steps for name, steps in material.steps.items()}
     shown |= material.replicates
     horizons = {key: material.horizon(key[0], steps) for key, steps in shown.items()}
     decisions = [step.decision for steps in shown.values() for step in steps]
     ledgers = asking.horizon_ledgers(list(horizons.values()), decisions, material.contexts)
-    found: dict[rows.GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
+    parts: dict[rows.GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
     for ((agent, replicate), horizon), ledger in zip(horizons.items(), ledgers, strict=True):
         days = [step.day for step in shown[agent, replicate]]
         scope: rows.GradeScope = "replicate" if replicate else "whole"
-        found[scope].append(SeasonPart(agent, scope, "", replicate or 1, days[0], days[-1], horizon, ledger))
+        parts[scope].append(SeasonPart(agent, scope, "", replicate or 1, days[0], days[-1], horizon, ledger))
         if replicate:
             continue
         length = material.season.judging.period
-        for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
+        for period, steps in groupby(enumerate(days, start=1), key=lambda entry: period_of(entry[1], length)):
             (first, begin), *rest = steps
             last, end = rest[-1] if rest else (first, begin)
             cut = horizon.between(first, last)
-            numbers = {number: ones for number, ones in ledger.items() if first <= number <= last}
-            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, cut, numbers))
-    return [*found["whole"], *sorted(found["period"], key=lambda one: one.period), *found["replicate"]]
+            numbers = {number: evidence for number, evidence in ledger.items() if first <= number <= last}
+            parts["period"].append(SeasonPart(agent, "period", period, 1, begin, end, cut, numbers))
+    return [*parts["whole"], *sorted(parts["period"], key=lambda part: part.period), *parts["replicate"]]
 
 
 def season_tasks(
@@ -192,28 +192,28 @@ def season_tasks(
     """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
     judges, budget = season.model_judges, season.judging.token_budget
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
-    found = []
+    tasks = []
     for part in parts:
         asked = judges if part.scope == "whole" else once
-        found += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, asked, plan, budget)]
-    return found
+        tasks += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, asked, plan, budget)]
+    return tasks
 
 
 def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     """Who made it: asked of every whole record, and of every period in which all agents decided."""
     judges, budget = season.model_judges, season.judging.token_budget
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
-    found: dict[tuple[str, str], Probe] = {}
+    probes: dict[tuple[str, str], Probe] = {}
     agents = {part.agent for part in parts}
     by_period: dict[str, dict[str, Horizon]] = {}
-    for one in parts if season.judging.author_probe else ():
-        if one.scope != "replicate":
-            by_period.setdefault(one.period, {})[one.agent] = one.horizon
+    for part in parts if season.judging.author_probe else ():
+        if part.scope != "replicate":
+            by_period.setdefault(part.period, {})[part.agent] = part.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in asking.probe_calls(horizons, once if period else judges, budget):
-                found.setdefault((probe.about[0], probe.call.key), (probe, period))
-    return list(found.values())
+                probes.setdefault((probe.about[0], probe.call.key), (probe, period))
+    return list(probes.values())
 
 
 def grade_row(
@@ -232,21 +232,21 @@ def human_rows(
 ) -> Iterator[rows.SeasonGrade]:
     """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
-    known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
+    by_id = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
     for judgment in judgments:
-        part = known.get(judgment.trajectory)
+        part = by_id.get(judgment.trajectory)
         if part is None or judgment.judge not in judges:
             continue
         lacking = [name for name in names if name not in judgment.scores]
         graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
-        given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
-        held = GradedPart(1, steps, 0, False, judgment.call_key, state)
+        scores, steps = judgment.scores if graded else {}, len(part.horizon.steps)
+        graded_part = GradedPart(1, steps, 0, False, judgment.call_key, state)
         grades = HorizonGrades(
             part.agent, judgment.judge, judgment.family, judgment.trial, part.horizon.id, asking.grader_version(plan),
-            state, (held,), None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
-            {each.name: given[each.name] for each in plan.reasoning if graded},
-            {each.name: given[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
+            state, (graded_part,), None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
+            {each.name: scores[each.name] for each in plan.reasoning if graded},
+            {each.name: scores[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
         )  # fmt: skip
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
@@ -265,34 +265,34 @@ def judged_lines(
     for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
         states[what] = [grade.score.grades.state for grade in grades if grade.scope == scope]
     outcomes = [(grade.judge, grade.score.outcome) for grade in grades if grade.score.outcome is not None]
-    states["outcomes"] = [one.state for _, one in outcomes]
+    states["outcomes"] = [outcome.state for _, outcome in outcomes]
     states["author identification"] = [guess.state for guess in guesses]
-    shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
+    shares = [f"{what} {statuses.count('ok'):,} of {len(statuses):,}" for what, statuses in states.items() if statuses]
     lines = [f"{season.name}: {graded}", ", ".join(shares)]
     parts = [(grade.judge, part.first_key, part.state) for grade in grades for part in grade.score.grades.parts]
     for judge in sorted({judge for judge, _, _ in parts}):
         again = [state for name, first, state in parts if name == judge and first]
         if again:
-            lines.append(again_line(judge, len(again), sum(one == judge for one, _, _ in parts), again.count("ok")))
+            lines.append(again_line(judge, len(again), sum(name == judge for name, _, _ in parts), again.count("ok")))
     replies: list[tuple[str, str, str | None]] = [
         *((grade.judge, grade.score.grades.state, grade.score.grades.reason) for grade in grades),
-        *((judge, one.state, one.reason) for judge, one in outcomes),
+        *((judge, outcome.state, outcome.reason) for judge, outcome in outcomes),
         *((guess.judge, guess.state, None) for guess in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
         of = [(state, reason) for name, state, reason in replies if name == judge]
         for state, (words, then) in _KINDS.items():
-            if bad := [reason for found, reason in of if found == state]:
+            if bad := [reason for kind, reason in of if kind == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
                 lines.append(f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}")
-    people = ", ".join(one.name for one in season.panel if one.human and one.name not in judges)
+    people = ", ".join(judge.name for judge in season.panel if judge.human and judge.name not in judges)
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     lines += [f"no grades of people yet: {people}; {how}"] if people else []
     if (draw := stored_draw(folder)) is not None:
-        given = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
-        by = counted(len({who for _, who in given}), "person", "people")
+        pairs = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
+        by = counted(len({grader for _, grader in pairs}), "person", "people")
         drawn = f"{len(draw.units)} of {len(draw.frame)} {period}s drawn"
-        lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
+        lines.append(f"people beside the panel: {counted(len(pairs), 'grade')} by {by}, {drawn}")
     return lines
 
 
@@ -305,7 +305,7 @@ _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
 }
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResult[int]:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
     Returns how many replies came now.
@@ -320,7 +320,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
         season = stored.season
         if material is None:
             stand = store.read(rows.GRADES), store.read(rows.GUESSES)
-            return Told(0, tuple(judged_lines(folder, season, *stand)))
+            return CommandResult(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         note("reading the records", 1, 1)
@@ -328,21 +328,21 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
             check_plan_hash(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
-            given = asker.grades([task for _, task in planned])
+            graded = asker.grades([task for _, task in planned])
             asked = [
-                asking.outcome_calls(one, part.horizon, material.outcomes, task.judge, plan, budget)
-                if part.scope == "whole" and one.state == "ok"
+                asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
+                if part.scope == "whole" and grades.state == "ok"
                 else []
-                for (part, task), one in zip(planned, given, strict=True)
+                for (part, task), grades in zip(planned, graded, strict=True)
             ]
-            asker.ask([one for calls in asked for one in calls])
+            asker.ask([planned for calls in asked for planned in calls])
             grades = []
-            for (part, _), one, calls in zip(planned, given, asked, strict=True):
+            for (part, _), result, calls in zip(planned, graded, asked, strict=True):
                 replies = [asker.replies[each.call.key] for each in calls]
                 outcome = outcome_grade(calls, replies) if calls else None
-                grades.append(grade_row(part, one, plan, outcome))
+                grades.append(grade_row(part, result, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
-        people = {one.name for one in season.panel if one.human}
+        people = {judge.name for judge in season.panel if judge.human}
         grades += human_rows(_given(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
@@ -356,18 +356,18 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
         ]
         store.write(rows.REPLACED, replaced, basis)
         # every number in the reasons of the whole records; its place is in the blinded texts
-        store.write(EVIDENCE, (one for part in records for found in part.ledger.values() for one in found), basis)
+        store.write(EVIDENCE, (one for part in records for evidence in part.ledger.values() for one in evidence), basis)
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
         store.write(rows.GRADES, grades, basis)
-        return Told(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
+        return CommandResult(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
     """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
     tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
-    given = store.content(HUMAN)
-    people = {} if given is None else {HUMAN.name: given}
+    labels = store.content(HUMAN)
+    people = {} if labels is None else {HUMAN.name: labels}
     return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
 
 
@@ -410,7 +410,7 @@ def _is_over(season: Season, last: str) -> bool:
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """See that there is somebody who can grade, and something to be graded."""
     if not season.model_judges and not _given(store):
-        people = any(one.human for one in season.panel)
+        people = any(judge.human for judge in season.panel)
         what = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
         if people:
@@ -444,12 +444,12 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
         days += [day] if day.quotes else []
         done = due
     calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
-    found = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
+    estimate = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
-        found = found.noting(
+        estimate = estimate.noting(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
         )
-    return found
+    return estimate
 
 
 def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
@@ -475,12 +475,12 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 grader = asking.grader_version(task.plan)
                 grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
-                outcomes += [one.call for one in asked]
+                outcomes += [planned.call for planned in asked]
     probes = season_probes(parts, season)
     stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
-    found = forecast(stages, folder, prices, season.engine.batch)
+    estimate = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
-        found = found.noting(
+        estimate = estimate.noting(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
         )
-    return found
+    return estimate

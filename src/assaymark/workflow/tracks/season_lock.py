@@ -105,36 +105,37 @@ def lock_season(
 ) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     runs.require_version_2(folder)
-    found: FoundSeason | None = None
+    records: FoundSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
         from assaymark.workflow.lock import season_judge_problems
 
         file = plans.read_recorded(text, source)
         wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
-        found = find_season(folder, file, [*chain(*wrong)], source=source)
-        season = plans.recorded_season(file, found.follows, source)
-        data = SeasonData(None, found.digest, found.follows.universe)
+        records = find_season(folder, file, [*chain(*wrong)], source=source)
+        season = plans.recorded_season(file, records.follows, source)
+        data = SeasonData(None, records.digest, records.follows.universe)
     else:
         # Agents that were there when the season was locked may be gone when it is locked again.
         there = None if folder.lock.is_file() else models
         season, data, absent = _checked(text, source, models, there, allow_absent)
-    made = plans.season_hash(season, texts_of(season), _inputs(season, data))
+    plan_hash = plans.season_hash(season, texts_of(season), _inputs(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
-        if locked.plan_hash != made:
+        if locked.plan_hash != plan_hash:
             raise PlanError(
-                f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{source} differs from the season locked in {folder.path} (plan hash {plan_hash[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
             )
     sent = None if first is None or folder.lock.is_file() else first(season, data)
     with runs.new_folder(folder.path):
-        if found is not None:
-            write_season(folder, found, made)
+        if records is not None:
+            write_season(folder, records, plan_hash)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
-            runs.write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
+            lock = season_lock(season, plan_hash, to_json(now), inputs, data.universe, records, absent)
+            runs.write_lock(folder, lock)
     locked = open_season(folder, data)
     if sent is not None:
         sent.keep(folder, locked)
@@ -164,17 +165,17 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
 def stored_season(folder: RunFolder) -> LockedSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
     stored = SEASON.stored(folder)
-    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
-    if not whole or not isinstance(stored.get("plan_hash"), str):
+    complete = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
+    if not complete or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
     season = season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
     inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
-    made = plans.season_hash(season, texts_of(season), inputs)
-    SEASON.require_unedited(folder, made, stored)
+    plan_hash = plans.season_hash(season, texts_of(season), inputs)
+    SEASON.require_unedited(folder, plan_hash, stored)
     amendments = runs.read_amendments(folder, stored.get("amendments", ()))
     universe, preflight = (tuple(map(str, stored.get(name, ()))) for name in ("universe", "preflight"))
     preregistered, data = bool(stored.get("preregistered", True)), SeasonData(None, inputs.get("market", ""), universe)
-    return LockedSeason(season, made, str(stored["locked_at"]), amendments, preregistered, inputs, preflight, data)
+    return LockedSeason(season, plan_hash, str(stored["locked_at"]), amendments, preregistered, inputs, preflight, data)
 
 
 def texts_of(season: Season) -> dict[str, str]:
@@ -193,22 +194,22 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
 
 
 def season_lock(
-    season: Season, made: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
-    found: FoundSeason | None, absent: Sequence[str] = (),
+    season: Season, fingerprint: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
+    records: FoundSeason | None, absent: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
     # the days on which anybody decides: of records those that they are of, else every weekday
     every = weekdays(season.calendar.first, season.calendar.last)
-    days = sorted(set(found.days.values())) if found is not None else [str(day) for day in every]
+    days = sorted(set(records.days.values())) if records is not None else [str(day) for day in every]
     preflight = [*plans.period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
         preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")
     of_records: dict[str, JSON] = {}
-    if found is not None:
-        preflight += found.preflight
-        of_records = {"follows": to_json(found.follows), "tables": dict(found.tables)}
-    given = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
-    return SEASON.new_lock(made, locked_at, **given, **of_records)
+    if records is not None:
+        preflight += records.preflight
+        of_records = {"follows": to_json(records.follows), "tables": dict(records.tables)}
+    fields = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
+    return SEASON.new_lock(fingerprint, locked_at, **fields, **of_records)
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
@@ -229,26 +230,26 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
             if not snapshots:
                 what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
                 raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
-            by_time = sorted((read_manifest(one).origin.retrieved_at, one.name, one) for one in snapshots)
-            folder, *others = (one for *_, one in reversed(by_time))
+            by_time = sorted((read_manifest(path).origin.retrieved_at, path.name, path) for path in snapshots)
+            folder, *others = (path for *_, path in reversed(by_time))
             earlier = tuple(others)
         history, digest = open_history(folder), read_manifest(folder).digest
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
-    listings, wanted, days, problems = history.listings, season.universe, season.calendar, list[Problem]()
+    listings, selection, days, problems = history.listings, season.universe, season.calendar, list[Problem]()
     ids = [listing.id for listing in listings]
-    if not isinstance(wanted, int):
-        universe = tuple(name for name in ids if name in wanted)
-        unknown = [one for one in wanted if one not in ids]
-        problems += [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in unknown]
-    elif wanted > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
-        universe, what = (), f"{wanted} instruments are asked for, and {len(there)} trade on {days.first}"
+    if not isinstance(selection, int):
+        universe = tuple(name for name in ids if name in selection)
+        unknown = [name for name in selection if name not in ids]
+        problems += [Problem("universe", str(UnknownNameError("instrument", name, ids))) for name in unknown]
+    elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
+        universe, what = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
     else:  # the classes in turn, so that a small universe is not all of one class
-        hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
-        dealt = [one for row in zip_longest(*hands) for one in row if one is not None][:wanted]
-        universe = tuple(one.id for one in there if one.id in dealt)
+        hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
+        dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
+        universe = tuple(listing.id for listing in there if listing.id in dealt)
     if not history.days.size:
         problems.append(Problem("market", "holds no day"))
     else:
@@ -264,8 +265,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
 
 
 def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
-    known = {listing.id for listing in history.listings}
-    if lost := [name for name in chosen if name not in known]:
+    listed = {listing.id for listing in history.listings}
+    if lost := [name for name in chosen if name not in listed]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
     if problems := _unstated(season, history, chosen):
         raise InputError(source, problems)
@@ -319,26 +320,26 @@ def _checked(
         data = None if market is None else open_market(market, source)
     except InputError as exc:
         problems += exc.problems
-    names = [one.name for one in agents]
+    names = [agent.name for agent in agents]
     for name in sorted({*allow_absent} - {*names}):
         problems.append(Problem("--allow-absent", str(UnknownNameError("agent", name, names))))
-    absent = {one.name: [*absent_problems(f"agents.{one.name}", one, there)] for one in agents}
-    for name, found in absent.items():
+    absent = {agent.name: [*absent_problems(f"agents.{agent.name}", agent, there)] for agent in agents}
+    for name, reasons in absent.items():
         if name not in allow_absent:
             instead = f"or lock the season without it answering: --allow-absent {name}"
-            problems += [replace(one, what=f"{one.what}, {instead}") for one in found]
+            problems += [replace(problem, what=f"{problem.what}, {instead}") for problem in reasons]
     if problems or season is None or data is None:
         raise InputError(source, problems)
-    return season, data, tuple(name for name, found in absent.items() if found)
+    return season, data, tuple(name for name, reasons in absent.items() if reasons)
 
 
-def _each(kind: type[M], given: object) -> list[M]:
+def _each(kind: type[M], entries: object) -> list[M]:
     """Those of the tables of a file that are right by themselves."""
-    found = []
-    for one in given if isinstance(given, list) else ():
+    records = []
+    for entry in entries if isinstance(entries, list) else ():
         with suppress(ValidationError):
-            found.append(kind.model_validate(one))
-    return found
+            records.append(kind.model_validate(entry))
+    return records
 
 
 # --- Seasons that somebody else ran: what the imported records of a run folder say of one ----------------------------
@@ -380,29 +381,29 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise InputError(source, problems)
     files = _files(folder, market, problems)
     every = store.read(DECISIONS)
-    known = market.format in importers.IMPORTERS
-    tracks = sorted({one.episode_id for one in every}) if known and importers.IMPORTERS[market.format].track else []
-    of_track = [one for one in every if not tracks or one.episode_id == market.track]
-    honest = [one for one in of_track if one.derivation.kind == "honest"]
+    is_known = market.format in importers.IMPORTERS
+    tracks = sorted({one.episode_id for one in every}) if is_known and importers.IMPORTERS[market.format].track else []
+    of_track = [decision for decision in every if not tracks or decision.episode_id == market.track]
+    honest = [decision for decision in of_track if decision.derivation.kind == "honest"]
     if tracks and market.track not in tracks:
         problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
-    elif known and not tracks and market.track:
+    elif is_known and not tracks and market.track:
         problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
     # A record that is older than its material is no record of a season.
     out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
-    ordered = sorted(honest, key=lambda one: (one.decided_at, one.record_id))
-    wanted = [one for one in ordered if not out & {*one.flags}]
-    if honest and not wanted:
+    ordered = sorted(honest, key=lambda decision: (decision.decided_at, decision.record_id))
+    eligible = [decision for decision in ordered if not out & {*decision.flags}]
+    if honest and not eligible:
         problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    there = tuple(sorted({one.agent.id for one in wanted or every}))
-    names = [one.name for one in file.agents]
+    there = tuple(sorted({decision.agent.id for decision in eligible or every}))
+    names = [agent.name for agent in file.agents]
     problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
-    names = names or sorted({one.agent.id for one in wanted})
-    chosen = tuple(one for one in wanted if one.agent.id in names)
+    names = names or sorted({decision.agent.id for decision in eligible})
+    chosen = tuple(decision for decision in eligible if decision.agent.id in names)
     for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
-        mine = [one for one in chosen if one.agent.id == agent]
-        first = [one for one in mine if one.replicate == 1]
-        if mine and not first:
+        of_agent = [decision for decision in chosen if decision.agent.id == agent]
+        first = [decision for decision in of_agent if decision.replicate == 1]
+        if of_agent and not first:
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
             more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
@@ -412,46 +413,46 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise InputError(source, problems)
     read = importers.IMPORTERS[market.format].track
     track = None if read is None else read(files, market.track)
-    if track is not None and any(one.record_id not in track.days for one in chosen):
+    if track is not None and any(decision.record_id not in track.days for decision in chosen):
         what = "its source files are of another import than its decisions; import the files into a new run folder"
         raise LedgerError(f"{folder.path}: {what}")
     stated = {} if track is None else track.days
-    days = {one.record_id: stated.get(one.record_id, str(one.decided_at.date())) for one in chosen}
-    agents = {one.agent.id: one.agent for one in wanted}
+    days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
+    agents = {decision.agent.id: decision.agent for decision in eligible}
     follows = Follows(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
         universe=_universe(store, chosen) if track is None else track.universe,
-        first=min(days.values()), last=max(days.values()), replicates=max(one.replicate for one in chosen),
+        first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),
         capital=None if track is None else track.capital, currency=None if track is None else track.currency,
     )  # fmt: skip
-    left = sum(one.agent.id in names and bool(out & {*one.flags}) for one in honest)
-    told = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return FoundSeason(follows, chosen, days, track, contents, (told,) if left else ())
+    left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
+    left_note = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
+    return FoundSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
 
 
-def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
+def write_season(folder: RunFolder, records: FoundSeason, plan_hash: str) -> None:
     """Write the tables of a season of records; what is whole stays as it is."""
-    store, basis = Store(folder), {"plan": plan_hash, "records": found.digest}
-    names, track = {decision.record_id for decision in found.decisions}, found.track
-    agents = {decision.agent.id for decision in found.decisions}
+    store, basis = Store(folder), {"plan": plan_hash, "records": records.digest}
+    names, track = {decision.record_id for decision in records.decisions}, records.track
+    agents = {decision.agent.id for decision in records.decisions}
 
-    made = dict[Table[Any], list[Any]]()
+    tables = dict[Table[Any], list[Any]]()
     if track is not None:
-        made[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
-        made[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
-        made[rows.BASELINES] = [rows.SeasonNav(*row) for row in track.baselines]
-        made[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
-    made[rows.TIMES] = [
+        tables[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
+        tables[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
+        tables[rows.BASELINES] = [rows.SeasonNav(*row) for row in track.baselines]
+        tables[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
+    tables[rows.TIMES] = [
         rows.SeasonTime(
-            one.record_id, found.days[one.record_id], one.agent.id, one.replicate,
+            decision.record_id, records.days[decision.record_id], decision.agent.id, decision.replicate,
             # those that were derived from stamps are not mixed with those that were measured
-            one.call.seconds if one.call.timing_source == "measured" else None,
+            decision.call.seconds if decision.call.timing_source == "measured" else None,
         )
-        for one in found.decisions
+        for decision in records.decisions
     ]  # fmt: skip
     for table in (rows.FILLS, rows.REJECTIONS, rows.NAVS, rows.BASELINES, rows.CHECKS, rows.TIMES):
         if not store.done(table, basis):
-            store.write(table, made.get(table, ()), basis)
+            store.write(table, tables.get(table, ()), basis)
 
 
 def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
@@ -477,10 +478,10 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
         sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
         there = list(dict.fromkeys(source.format for source in sources))
         if market.format not in there:
-            said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
-            problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
+            there_are = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
+            problems.append(Problem("market.format", f"{there_are} (got {market.format!r})"))
             return {}
         if importers.IMPORTERS[market.format].track is None:
             return {}
         newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
-        return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
+        return {source.path: ledger.get_object(source.sha256) for source in newest.values()}

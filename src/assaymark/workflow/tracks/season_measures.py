@@ -82,14 +82,14 @@ def season_findings(
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
-    names = [one.name for one in season.agents]
+    names = [agent.name for agent in season.agents]
     lacking, left_out = replies_lacking(judged.grades, names, season.missing)
     grades = [grade for grade in judged.grades if grade.judge not in left_out]
     scores = season_scores(judged.grades, names, left_out)
     times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
-        seconds = [one.seconds for one in steps if not unanswered(one.decision)]
+        seconds = [step.seconds for step in steps if not unanswered(step.decision)]
         if not seconds:
             silent.add(agent)
         times[agent] = decision_time(
@@ -99,7 +99,7 @@ def season_findings(
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
     totals = season_totals(scores, times, plan, silent)
-    families, tokens = {one.name: one.family for one in season.agents}, written(material)
+    families, tokens = {agent.name: agent.family for agent in season.agents}, written(material)
     earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table if row.total is not None]) > 1
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
@@ -155,7 +155,7 @@ def replies_lacking(
     shares = missing_shares(judges, agents, replies)
     left_out = excess_replies(*shares, missing.per_judge, missing.per_agent)
     if left_out and missing.on_excess == "stop":
-        words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+        words = "; ".join(f"judge {judge}: {reason}" for judge, reason in left_out.items())
         raise LedgerError(f"too many replies are missing: {words}")
     if len(left_out) == len(judges):  # all lack too much of some agent: it has no number
         left_out = {}
@@ -187,9 +187,9 @@ class SeasonScores:
 
 def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
     """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
-    mine = (grade for grade in grades if grade.agent in agents)
-    rows = sorted(mine, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
-    whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    chosen = (grade for grade in grades if grade.agent in agents)
+    rows = sorted(chosen, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
+    complete: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
     parts: dict[str, dict[tuple[Any, Any], dict[str, list[float]]]] = {
         scope: defaultdict(lambda: defaultdict(list)) for scope in ("period", "replicate")
     }
@@ -202,7 +202,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         if score is None or out:
             continue
         if one.scope == "whole":
-            whole[one.agent][one.judge][one.trial] = score
+            complete[one.agent][one.judge][one.trial] = score
         else:
             key = (one.period, one.agent) if one.scope == "period" else (one.agent, one.replicate)
             parts[one.scope][key][one.judge].append(score.composite)
@@ -211,29 +211,29 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         for (outer, inner), row in of.items():
             means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
     periods = dict(sorted(means["period"].items()))
-    states = {key: state for key, state in states.items() if key[1] not in whole[key[0]]}
-    families = {one.judge: one.family for one in rows}
+    states = {key: state for key, state in states.items() if key[1] not in complete[key[0]]}
+    families = {grade.judge: grade.family for grade in rows}
     return SeasonScores(
-        tuple(agents), families, whole, mean_composites(whole), periods, means["replicate"], states
+        tuple(agents), families, complete, mean_composites(complete), periods, means["replicate"], states
     )  # fmt: skip
 
 
-def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
+def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
     """The composite of every agent by every judge, the mean over trials."""
     return {
         agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
-        for agent, row in whole.items()
+        for agent, row in scores.items()
     }
 
 
 def written(material: SeasonMaterial) -> Tokens:
     """How many words of rationale every agent wrote in each period, per decision: a short week is no terse one."""
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    words: dict[tuple[str, str], list[int]] = defaultdict(list)
     for agent, steps in material.steps.items():
         for step in steps:
             period = period_of(step.day, material.season.judging.period)
-            found[agent, period].append(sum(token_count(rationale.text) for rationale in step.decision.rationales))
-    return {key: fmean(counts) for key, counts in found.items()}
+            words[agent, period].append(sum(token_count(rationale.text) for rationale in step.decision.rationales))
+    return {key: fmean(counts) for key, counts in words.items()}
 
 
 # --- The table of a season and what stands behind each of its rows: totals, composites, axes, and noise floors --------
@@ -292,16 +292,16 @@ def season_totals(
         return {agent: row for agent, row in rows.items() if agent not in silent}
 
     # judges agree on an empty record, and that says nothing about them
-    heard = scores if not silent else replace(
-        scores, agents=tuple(one for one in scores.agents if one not in silent), whole=heard_of(scores.whole),
+    active = scores if not silent else replace(
+        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=heard_of(scores.whole),
         composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
         periods={name: heard_of(row) for name, row in scores.periods.items()},
     )  # fmt: skip
-    graded = [trials for row in heard.whole.values() for trials in row.values()]
+    graded = [trials for row in active.whole.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
     gradings = []  # the panel's median of one agent's whole record in each trial that all its judges have
-    for agent in heard.agents:
-        every = heard.whole[agent].values()
+    for agent in active.agents:
+        every = active.whole[agent].values()
         common = set.intersection(*(set(trials) for trials in every)) if every else set()
         gradings.append([median(trials[at].composite for trials in every) for at in sorted(common)])
     singles = [[trial.composite for trial in trials.values()] for trials in graded]
@@ -309,14 +309,14 @@ def season_totals(
         floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
         for floor in map(noise_floor, (gradings, singles))
     )
-    return SeasonTotals(scores, plan, times, floors, silent, heard, together, single, least)
+    return SeasonTotals(scores, plan, times, floors, silent, active, together, single, least)
 
 
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     scores, plan = totals.scores, totals.plan
     for agent in scores.agents:
-        row, labels, whole, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
+        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
         if row.total is not None:
             agreement, standing, bands = row.agreement, row.standing, plan.bands
             assert agreement is not None
@@ -327,7 +327,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             detail = {
                 **{name: getattr(agreement, name) for name in ("low", "median", "high")},
                 "judges": agreement.judges,
-                "absent": [judge for judge in scores.judges if judge not in whole],
+                "absent": [judge for judge in scores.judges if judge not in by_judge],
                 "efficiency": row.efficiency,
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
                 "graded": [agreement.lowest, agreement.highest],
@@ -337,12 +337,12 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
                 "last": row.last,
             }
         yield measured(
-            "season.total", labels, row.total, (len(whole), "judges"),
+            "season.total", labels, row.total, (len(by_judge), "judges"),
             f"scoring plan {plan.version}: median of the judges' composites, and efficiency", row.state, detail,
             unit=POINTS, inputs=totals.plan.digest,
         )  # fmt: skip
         for judge in scores.judges:
-            trials, composite = whole.get(judge, {}), scores.composites[agent].get(judge)
+            trials, composite = by_judge.get(judge, {}), scores.composites[agent].get(judge)
             each: dict[str, Any] = {}
             if composite is not None:
                 each = {"band": band(composite, plan=plan), "trials": [trial.composite for trial in trials.values()]}
@@ -352,13 +352,13 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
                 unit=POINTS,
             )  # fmt: skip
         for name in (*AXES, "outcome"):  # the panel's median, with its lowest and highest judge
-            given = ([getattr(trial, name) for trial in trials.values()] for trials in whole.values())
-            means = [fmean(some) for some in ([one for one in each if one is not None] for each in given) if some]
+            given = ([getattr(trial, name) for trial in trials.values()] for trials in by_judge.values())
+            means = [fmean(some) for some in ([value for value in each if value is not None] for each in given) if some]
             axis = {} if name == "outcome" else {"axis": name}
             yield measured(
                 "season.axis" if axis else "season.outcome", labels | axis, median(means) if means else None,
                 (len(means), "judges"), "median over judges of the mean over trials",
-                "not graded" if axis or not whole else "unresolved",
+                "not graded" if axis or not by_judge else "unresolved",
                 {"low": min(means), "high": max(means)} if means else {}, unit=POINTS,
             )  # fmt: skip
         time = totals.times[agent]
@@ -373,7 +373,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         yield _noise("season.noise", of, totals.agents[agent], "replicates")
     left = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
-        graded, others = totals.row(agent).state, [one for one in scores.whole[agent] if one != judge]
+        graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
         state = "no other judge" if graded in ("graded", "graded by part of the panel") else graded
         labels, count = {"agent": agent, "judge": judge}, (len(others), "judges")
         yield measured(
@@ -396,7 +396,7 @@ def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     """``season.judge_noise``: how far one judge's composites of the same record lie apart."""
     for judge in scores.judges:
         rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
-        floor = noise_floor([[one.composite for one in row] for row in rows])
+        floor = noise_floor([[score.composite for score in row] for row in rows])
         yield _noise("season.judge_noise", {"judge": judge}, floor, "gradings")
 
 
@@ -408,12 +408,12 @@ def season_orders(
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
-    given = BiasRules() if claims is None else claims
+    base = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
-    known = "log2" in given.covariates
-    rules = given.model_copy(update={"length": "log2" if known else "off"})
+    by_length = "log2" in base.covariates
+    rules = base.model_copy(update={"length": "log2" if by_length else "off"})
     plan = OrderPlan(inference, rules, LEVEL, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
-    found = season_comparisons(totals, families, tokens if known else {}, order)
+    comparisons = season_comparisons(totals, families, tokens if by_length else {}, order)
 
     def make(**parts: Any) -> Measurement:
         if parts["name"] == "panel.alpha":
@@ -433,9 +433,9 @@ def season_orders(
             state = "opposite-totals"
         return replace(made, detail={**made.detail, "totals_gap": gap, "noise_floor": floor, "unresolved": state})
 
-    yield from measure_orders.order_measurements(found, plan, make)
-    yield from measure_panel.alpha_measurements(found, LEVEL, make)
-    yield from measure_panel.variance_measurements(found, make)
+    yield from measure_orders.order_measurements(comparisons, plan, make)
+    yield from measure_panel.alpha_measurements(comparisons, LEVEL, make)
+    yield from measure_panel.variance_measurements(comparisons, make)
 
 
 def season_people(
@@ -444,10 +444,10 @@ def season_people(
 ) -> Iterator[Measurement]:  # fmt: skip
     """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
     drawn."""
-    found = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
-    contrasts = [one for one in orders if one.name == "contrast"]
+    comparisons = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
+    contrasts = [measurement for measurement in orders if measurement.name == "contrast"]
     yield from measure_people.people_measurements(
-        found, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
+        comparisons, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
         alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
     )  # fmt: skip
 
@@ -464,8 +464,8 @@ def season_comparisons(
     judges = tuple(judge for judge in scores.judges if judge in graded)
     agents = tuple(sorted(row.contestant for row in totals.table if row.total is not None))
     cells = [
-        [[found.get(agent, {}).get(judge, np.nan) for judge in judges] for agent in agents]
-        for found in periods.values()
+        [[points.get(agent, {}).get(judge, np.nan) for judge in judges] for agent in agents]
+        for points in periods.values()
     ]
     places = len(periods)
     words = np.array([[tokens.get((agent, period), np.nan) for agent in agents] for period in periods])
@@ -499,10 +499,10 @@ def kappa_measurement(
         return kappa(None, method=method, state=SINGLE if len(scores.judges) < 2 else MISSING)
     ratings = np.array([codes for _, codes in items])
     detail |= {"pairs": {}, "tables": {}}
-    for one, other in combinations(range(len(judges)), 2):
+    for first, other in combinations(range(len(judges)), 2):
         cells = np.zeros((size, size), dtype=np.int64)
-        np.add.at(cells, (ratings[:, one] - 1, ratings[:, other] - 1), 1)
-        pair = f"{judges[one]}|{judges[other]}"
+        np.add.at(cells, (ratings[:, first] - 1, ratings[:, other] - 1), 1)
+        pair = f"{judges[first]}|{judges[other]}"
         detail["tables"][pair], detail["pairs"][pair] = cells.tolist(), None
         with suppress(NotMeasurableError):
             detail["pairs"][pair] = metrology.kappa_of_table(cells)
@@ -535,22 +535,22 @@ def judge_measurements(
     ) -> tuple[dict[str, metrology.SelfPreference], int]:
         """What a judge gives its own family, over how many periods; rows are (period, agent, composites)."""
         judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
-        complete = [one for one in rows if set(judges) <= set(one[2])]
+        complete = [row for row in rows if set(judges) <= set(row[2])]
         if len(judges) < 2 or not complete:
             return {}, 0
         periods = [period for period, _, _ in complete]
-        found = metrology.self_preference(
-            [[row[judge] for judge in judges] for _, _, row in complete], [families[who] for _, who, _ in complete],
+        estimates = metrology.self_preference(
+            [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
             [scores.families[judge] for judge in judges], judges=judges, level=level,
             clusters=periods if any(periods) else None, consecutive=consecutive,
         )  # fmt: skip
-        return {one.judge: one for one in found}, len(set(periods))
+        return {estimate.judge: estimate for estimate in estimates}, len(set(periods))
 
-    by_period = [(name, who, row) for name, agents in scores.periods.items() for who, row in agents.items()]
+    by_period = [(name, author, row) for name, agents in scores.periods.items() for author, row in agents.items()]
     over, count = preferred(by_period, order == "consecutive")
-    whole, _ = preferred([("", who, row) for who, row in scores.composites.items()], False)
+    overall, _ = preferred([("", author, row) for author, row in scores.composites.items()], False)
     for judge in scores.judges:
-        one, once, n = over.get(judge), whole.get(judge), count
+        one, once, n = over.get(judge), overall.get(judge), count
         if one is None or not (once is None or one.state in ("ok", "no spread")):
             one, n = once, 0
         preference = partial(measured, "season.self_preference", {"judge": judge})
@@ -568,7 +568,7 @@ def judge_measurements(
         )  # fmt: skip
     for judge in totals.scores.judges:
         # how the ranking that one judge would make goes with that of the panel, over the agents that it graded
-        others = [one for one in totals.scores.judges if one != judge]
+        others = [other for other in totals.scores.judges if other != judge]
         alone = totals.without(others) if others else {}
         agents, rho, method = sorted(alone), None, ""
         ranked = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
@@ -593,10 +593,10 @@ def judge_measurements(
         with suppress(NotMeasurableError):
             if spoken:
                 who, periods, own, rest = zip(*spoken, strict=True)
-                found = season_verbosity(own, rest, [tokens[one[:2]] for one in spoken], who, periods, level)
+                slope = season_verbosity(own, rest, [tokens[item[:2]] for item in spoken], who, periods, level)
                 yield verbosity(
-                    found.slope, (found.items, "agents' periods"), found.method, ends=(found.low, found.high),
-                    level=level, unit="points per doubling", detail={"periods": found.periods},
+                    slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
+                    level=level, unit="points per doubling", detail={"periods": slope.periods},
                 )  # fmt: skip
                 continue
         yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")
@@ -608,20 +608,20 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
     for guess in guesses:
         rows[guess.judge].append(guess)
     for judge, asked in sorted(rows.items()):
-        usable = [one for one in asked if one.guess is not None]
-        right = [one.guess == one.author for one in usable]
-        chance = fmean(1 / one.options for one in asked)
+        usable = [guess for guess in asked if guess.guess is not None]
+        right = [guess.guess == guess.author for guess in usable]
+        chance = fmean(1 / guess.options for guess in asked)
         detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
         probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
             yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})
             continue
         low, high = metrology.wilson(sum(right), len(right), level=level)
-        over = metrology.cluster_t(np.array(right, dtype=float), [one.author for one in usable], level)
+        over = metrology.cluster_t(np.array(right, dtype=float), [guess.author for guess in usable], level)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
-        counts = Counter(one.author for one in usable)
-        hits = Counter(one.author for one in usable if one.guess == one.author)
+        counts = Counter(guess.author for guess in usable)
+        hits = Counter(guess.author for guess in usable if guess.guess == guess.author)
         detail["by"] = {author: [hits[author], counts[author]] for author in sorted(counts)}
         detail["state"] = "above chance" if low > chance else "not above chance"
         yield probe(

@@ -18,7 +18,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.certification import Panel, PlaceLine, VerdictFile, decided_file
+from assaymark.claims.certification import Panel, Rank, VerdictFile, decided_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
@@ -117,14 +117,14 @@ def season_records(
     judged: rows.SeasonJudgments, decisions: Iterable[Decision], decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
     """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
-    found = []
+    records = []
     for grade in judged.grades:
         row = rows.judgment_row(grade)
         what = {"whole": "the whole record", "replicate": f"replicate {grade.replicate}"}.get(grade.scope, grade.period)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
         trial = f", trial {grade.trial}" if grade.trial > 1 else ""
         keys = [key for part in grade.score.grades.parts for key in (part.first_key, part.call_key) if key]
-        found.append(
+        records.append(
             SeasonRecord(
                 kind="grades", who=grade.judge, of=f"{grade.agent}, {what}, {grade.first} to {grade.last}{trial}",
                 said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
@@ -134,7 +134,7 @@ def season_records(
     for guess in judged.guesses:
         trial = f", trial {guess.trial}" if guess.trial > 1 else ""
         right = "right" if guess.guess == guess.author else "wrong"
-        found.append(
+        records.append(
             SeasonRecord(
                 kind="guesses", who=guess.judge, of=f"{guess.author}, {guess.period or 'the whole record'}{trial}",
                 said=f"{guess.guess}, {right} of {guess.options}" if guess.guess is not None else guess.state,
@@ -144,13 +144,13 @@ def season_records(
     for made in decisions:
         orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in made.actions)
         key = made.call.raw_object if decided_here else None
-        found.append(
+        records.append(
             SeasonRecord(
                 kind="decisions", who=made.agent.id, of=f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}",
                 said=orders or "no order", keys=(key,) if key else (), about=made.record_id,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(records)
 
 
 def decide_judged_season(
@@ -171,9 +171,9 @@ def decide_judged_season(
         from assaymark.workflow.tracks.datasheet import stored_datasheets
 
         sheets = stored_datasheets(folder)
-        lie = {one.judge: datasheet_path(one.judge) for one in sheets}
+        lie = {sheet.judge: datasheet_path(sheet.judge) for sheet in sheets}
     note("measuring", 1, 3)
-    made_by = content_id({one.judge: one for one in sheets}) if sheets else None
+    made_by = content_id({sheet.judge: sheet for sheet in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
     tables = rows.GRADES, rows.GUESSES, EVIDENCE, rows.NAVS, rows.TIMES, rows.CHECKS
     basis |= {table.name: store.digest(table) for table in tables}
@@ -185,36 +185,34 @@ def decide_judged_season(
     store.write(MEASUREMENTS, measurements, basis)
     gates, season = gates_of(material, stored.preregistered), stored.season
     decided = decide_season(measurements, gates, stored.plan_hash)
-    verdicts = tuple(one.verdict for one in decided.verdicts)
+    verdicts = tuple(verdict.verdict for verdict in decided.verdicts)
     store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
-    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
-    families = {one.name: one.family for one in season.panel}
-    invalid = [one for one in measurements if one.name == "season.invalid"]
-    shown = ("agent", "first", "last", "shown", "level")
+    built_in = {judge.name: judge.model.startswith("reference/") for judge in season.panel}
+    families = {judge.name: judge.family for judge in season.panel}
+    invalid = [measurement for measurement in measurements if measurement.name == "season.invalid"]
     places = [
-        PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in shown})
-        for row in decided.places
+        Rank(row.agent, row.first, row.last, row.shown, row.level, english().render(row.why)) for row in decided.places
     ]
     file = decided_file(
         season, stored.plan_hash, verdicts, measurements,
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
-        amendments=[one.stated for one in stored.amendments], preregistered=stored.preregistered,
-        missing={one.labels["judge"]: one.value for one in invalid if one.value},
-        judged_to=max(one.last for one in judged.grades), places=tuple(places),
+        amendments=[amendment.stated for amendment in stored.amendments], preregistered=stored.preregistered,
+        missing={measurement.labels["judge"]: measurement.value for measurement in invalid if measurement.value},
+        judged_to=max(grade.last for grade in judged.grades), places=tuple(places),
     )  # fmt: skip
-    made = season_certificates(decided.verdicts, measurements, gates, families, level=LEVEL)
+    certificates = season_certificates(decided.verdicts, measurements, gates, families, level=LEVEL)
     names = map(certificate_name, verdicts)
-    runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, made), strict=True)))
+    runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, certificates), strict=True)))
     runs.write_json(folder.verdicts, file)
     run = season_run(stored, material, judged, measurements, table, decided, lie)
-    kept = folder.publications / f"{run.last}.json"
-    kept.parent.mkdir(exist_ok=True)
-    runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
+    path = folder.publications / f"{run.last}.json"
+    path.parent.mkdir(exist_ok=True)
+    runs.write_json(path, verdicts_of(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
     note("writing pages", 2, 3)
-    earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
+    earlier = (path for path in sorted(path.parent.glob("*.json")) if path.stem <= path.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return run, sheets, file, material, judged
 
@@ -243,34 +241,34 @@ def write_season(
             write_atomic(folder / name, page)
 
 
-def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
+def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
     """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot."""
     problems: list[Problem] = []
-    found: dict[str, Catalogue] = {}
-    for one in wanted:
-        path = Path(one)
+    catalogues: dict[str, Catalogue] = {}
+    for language in codes:
+        path = Path(language)
         code = path.name.partition(".")[0]
         try:
-            if not one.endswith(".toml"):
-                made = catalogue(one)
+            if not language.endswith(".toml"):
+                texts = catalogue(language)
             elif code.isalnum() and code.isascii():
-                made = Catalogue.of({path.name: runs.read_text(path, "language file")}, code)
+                texts = Catalogue.of({path.name: runs.read_text(path, "language file")}, code)
             else:
                 what = f"must begin with the code of a language, such as fr (got {code!r})"
-                problems.append(Problem(f"{one}, name", what))
+                problems.append(Problem(f"{language}, name", what))
                 continue
         except InputError as exc:
-            problems += [Problem(f"{one}, {inner.where}", inner.what) for inner in exc.problems]
+            problems += [Problem(f"{language}, {inner.where}", inner.what) for inner in exc.problems]
             continue
         except UnknownNameError as exc:
-            problems.append(Problem(one, f"{exc}; or name a TOML file (FILE.toml)"))
+            problems.append(Problem(language, f"{exc}; or name a TOML file (FILE.toml)"))
             continue
-        if made.language in found:
-            problems.append(Problem(one, f"the language {made.language!r} is named twice"))
-        found[made.language] = made
+        if texts.language in catalogues:
+            problems.append(Problem(language, f"the language {texts.language!r} is named twice"))
+        catalogues[texts.language] = texts
     if problems:
         raise InputError("--language", problems)
-    return tuple(found.values())
+    return tuple(catalogues.values())
 
 
 def shipped_languages() -> tuple[Catalogue, ...]:
@@ -287,7 +285,7 @@ def season_run(
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
     season = stored.season
-    steps = [one for ones in material.steps.values() for one in ones]
+    steps = [step for days in material.steps.values() for step in days]
     days = sorted({step.day for step in steps})
     decided_at = max(step.decision.decided_at for step in steps)
     left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
@@ -297,7 +295,7 @@ def season_run(
     books = [(name, False, rows) for name, rows in material.navs.items()]
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     paths = tuple(
-        index.SeasonPath(name, baseline, season.capital, *zip(*((one.day, one.nav) for one in rows), strict=True))
+        index.SeasonPath(name, baseline, season.capital, *zip(*((nav.day, nav.nav) for nav in rows), strict=True))
         for name, baseline, rows in books
         if rows
     )
@@ -310,15 +308,15 @@ def season_run(
         material.scoring, paths, material.steps,
         {  # over the texts as the judges saw them
             agent: ledger_view(
-                material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
+                material.horizon(agent, own_steps), numbers, claims_by_judge(judged.grades, agent), material.contexts
             )
-            for agent, own in material.steps.items()
+            for agent, own_steps in material.steps.items()
         },
-        grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
+        grade_views(judged.grades, {judge.name for judge in season.panel if judge.built_in}), table, decided,
         tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
         material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
         decided_at.isoformat(), next_at,
-        {one.name: sheets[one.name] for one in season.panel if one.name in sheets},
+        {judge.name: sheets[judge.name] for judge in season.panel if judge.name in sheets},
     )  # fmt: skip
 
 
@@ -326,37 +324,37 @@ def grade_views(
     grades: Iterable[rows.SeasonGrade], built_in: Collection[str] = ()
 ) -> tuple[index.SeasonGradeView, ...]:
     """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
-    found: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
+    by_judge: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
         if one.scope == "whole":
-            found[one.agent, one.judge].append(one)
+            by_judge[one.agent, one.judge].append(one)
 
     def means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
         return {name: fmean(point[name] for point in points) for name in points[0]}
 
     views = []
-    for (agent, judge), trials in found.items():
+    for (agent, judge), trials in by_judge.items():
         first, *_ = (trial.score.grades for trial in trials)
         good = [trial.score for trial in trials if trial.score.score is not None]
         if not good:
             parts = len(first.parts)
             views.append(index.SeasonGradeView(agent, judge, first.state, reason=first.reason or "", parts=parts))
             continue
-        given, scores = [one.grades for one in good], [one.score for one in good if one.score is not None]
-        words = given[0]
-        looked = next((one for one in given if one.lookahead_check == "fail"), words)
+        graded, scores = [score.grades for score in good], [score.score for score in good if score.score is not None]
+        words = graded[0]
+        looked = next((grades for grades in graded if grades.lookahead_check == "fail"), words)
         outcomes = [score.outcome for score in scores if score.outcome is not None]
-        asked = [one.outcome.state for one in good if one.outcome is not None]
-        points = [one.data_reliability for one in given if one.data_reliability is not None]
-        counted = [{**one.grades.evidence, **{part.part: part.counted for part in one.capped}} for one in good]
-        lowered = sorted({part.part for one in good for part in one.capped if part.counted < part.given})
+        asked = [score.outcome.state for score in good if score.outcome is not None]
+        points = [grades.data_reliability for grades in graded if grades.data_reliability is not None]
+        counted = [{**score.grades.evidence, **{part.part: part.counted for part in score.capped}} for score in good]
+        lowered = sorted({part.part for score in good for part in score.capped if part.counted < part.given})
         asks = judge not in built_in
         views.append(
             index.SeasonGradeView(
                 agent, judge, "ok", fmean(score.composite for score in scores),
-                {name: fmean(getattr(one, name) for one in scores) for name in AXES},
-                means([one.reasoning for one in given]), means(counted),
-                {name: fmean(one.evidence[name] for one in given) for name in lowered},
+                {name: fmean(getattr(score, name) for score in scores) for name in AXES},
+                means([grades.reasoning for grades in graded]), means(counted),
+                {name: fmean(grades.evidence[name] for grades in graded) for name in lowered},
                 fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
                 fmean(points) if points else None, looked.lookahead_check if asks else None,
                 looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
@@ -387,11 +385,11 @@ class _Line:
 
 def claims_by_judge(grades: Iterable[rows.SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
     """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
-    found: dict[str, tuple[HorizonClaim, ...]] = {}
+    claims: dict[str, tuple[HorizonClaim, ...]] = {}
     for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
         if one.agent == agent and one.scope == "whole" and one.score.grades.state == "ok":
-            found.setdefault(one.judge, one.score.grades.claims)
-    return found
+            claims.setdefault(one.judge, one.score.grades.claims)
+    return claims
 
 
 def ledger_view(
@@ -399,7 +397,7 @@ def ledger_view(
     contexts: Mapping[str, Context],
 ) -> tuple[index.SeasonClaimLine, ...]:  # fmt: skip
     """Every statement of a record that somebody or something can check, by day and then by place."""
-    found: list[index.SeasonClaimLine] = []
+    views: list[index.SeasonClaimLine] = []
     for step in horizon.steps:
         # quotations in the order of their places; those that were not found come last
         placed: dict[tuple[int, int, int], _Line] = {}
@@ -411,10 +409,10 @@ def ledger_view(
             else:
                 line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
             line.judges.setdefault(judge, claim.state)
-        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(one.text)] for one in step.texts]
+        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
             stop = number.start + len(number.quote)
-            around = [one for one in quoted if one[0] == number.part and one[1] <= number.start and stop <= one[2]]
+            around = [span for span in quoted if span[0] == number.part and span[1] <= number.start and stop <= span[2]]
             if not around:  # the sentence in which the number stands; of an endless one, what is near
                 gaps, size = ends[number.part], len(step.texts[number.part].text)
                 after = bisect_right(gaps, number.start, key=lambda gap: gap[1])
@@ -430,35 +428,35 @@ def ledger_view(
         for line in lines:
             quote, judges = " ".join(line.quote.split()), dict(sorted(line.judges.items()))
             if not line.numbers:
-                found.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, line.rule, judges))
+                views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, line.rule, judges))
             for one in line.numbers:  # the state of a row is its own number's: three numbers have three rows
                 names = tuple(dict.fromkeys(one.facts))
-                seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
-                seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
+                labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
+                labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
                 which, head = " ".join(one.quote.split()), line.quote[: one.start - line.start]
-                at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(seen)
-                made = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
-                found.append(made)
-    return tuple(found)
+                at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(labels)
+                view = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
+                views.append(view)
+    return tuple(views)
 
 
 def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
-    wanted = {name for line in lines for one in line.numbers for name in one.facts}
-    if not wanted:
+    names = {name for line in lines for evidence in line.numbers for name in evidence.facts}
+    if not names:
         return {}
-    found = {}
+    texts = {}
     for fact in context.facts:
-        if fact.id in wanted:
+        if fact.id in names:
             number = not isinstance(fact.value, str)
             value = f"{fact.value:.10g}" if number else shorten(str(fact.value), _MOST_SHOWN, placeholder="…")
-            found[fact.id] = " ".join(word for word in (fact.instrument, fact.field, value) if word)
-    for one in context.series:
-        if one.close:
-            ends = (0, -1) if len(one.close) > 1 else (0,)
-            days = " … ".join(one.times[at].date().isoformat() for at in ends)
-            closes = " … ".join(f"{one.close[at]:.10g}" for at in ends)
-            found[f"series:{one.instrument}"] = f"{one.instrument} close {days}: {closes}"
+            texts[fact.id] = " ".join(word for word in (fact.instrument, fact.field, value) if word)
+    for series in context.series:
+        if series.close:
+            ends = (0, -1) if len(series.close) > 1 else (0,)
+            days = " … ".join(series.times[at].date().isoformat() for at in ends)
+            closes = " … ".join(f"{series.close[at]:.10g}" for at in ends)
+            texts[f"series:{series.instrument}"] = f"{series.instrument} close {days}: {closes}"
     if context.portfolio is not None:
         book = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
-        found |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
-    return found
+        texts |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
+    return texts

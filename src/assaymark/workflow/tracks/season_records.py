@@ -156,7 +156,7 @@ def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool =
 
     key, declared = attrgetter(*order.split()), kind.__annotations__
     types = {field: str(declared[field]).removesuffix(" | None") for field in names.split() or declared}
-    columns = {field: (_TYPES.get(one, pa.string()), column(field, one)) for field, one in types.items()}
+    columns = {field: (_TYPES.get(kind, pa.string()), column(field, kind)) for field, kind in types.items()}
     return Table(name, kind, columns | more, lambda row, _: key(row), flat)
 
 
@@ -222,11 +222,11 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
 def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
     cluster: itself, as claims of a season have it."""
-    found: dict[str, set[str]] = {}
+    by_period: dict[str, set[str]] = {}
     for grade in grades:
         if grade.scope == "period" and grade.score.score is not None:
-            found.setdefault(grade.period, set()).add(grade.agent)
-    agents = set[str]().union(*found.values())
-    whole = sorted(period for period, mine in found.items() if mine == agents)
-    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
-    return records, {period: period for period in whole}
+            by_period.setdefault(grade.period, set()).add(grade.agent)
+    agents = set[str]().union(*by_period.values())
+    complete = sorted(period for period, graded in by_period.items() if graded == agents)
+    records = {f"{agent}/{period}": (period, agent) for period in complete for agent in sorted(agents)}
+    return records, {period: period for period in complete}
