@@ -243,7 +243,7 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
 
 # A budget for calls: what was paid, what is under way, and whether the next call may be sent
 
-Place = tuple[str, int]
+AttemptId = tuple[str, int]
 """Key and number of an attempt."""
 
 _MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
@@ -255,7 +255,7 @@ _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
 
 Books = tuple[
-    dict[Place, float], dict[Place, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
+    dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
 ]  # fmt: skip
 """What a ledger says was paid: replies at their cost, the bounds of attempts that may have been paid, models without a
 price, what replies took of their bounds, and the time of the last reply."""
@@ -300,11 +300,11 @@ class SpendLimit:
             raise ValueError(f"a budget must be a number of USD, 0 or more (got {limit_usd})")
         self.limit_usd, self._bound, self._cost, self._share = limit_usd, bound, cost, share
         self.stopped: str | None = None
-        self._paid: dict[Place, float] = {}
+        self._paid: dict[AttemptId, float] = {}
         self._paid_usd = 0.0
-        self._mine: set[Place] = set()
-        self._cut_off: dict[Place, Bound] = {}
-        self._perhaps: dict[Place, Bound] = {}
+        self._mine: set[AttemptId] = set()
+        self._cut_off: dict[AttemptId, Bound] = {}
+        self._perhaps: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[Manner, _Seen] = {}
         self._read: Counter[str] = Counter()
@@ -374,8 +374,8 @@ class SpendLimit:
         answered = ledger.answered(since=self._until - _MARGIN_S)
         unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
         in_batches = ledger.batches.answered_in_batches([answer.key for answer in unpaid])
-        paid: dict[Place, float] = {}
-        unpriced: dict[Place, str] = {}
+        paid: dict[AttemptId, float] = {}
+        unpriced: dict[AttemptId, str] = {}
         for answer in unpaid:
             cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
@@ -415,7 +415,7 @@ class SpendLimit:
             self._seen.setdefault(manner, _Seen()).add(share)
         self.wake()
 
-    def _pay(self, place: Place, cost: float) -> None:
+    def _pay(self, place: AttemptId, cost: float) -> None:
         if place not in self._paid:
             self._paid[place] = cost
             self._paid_usd += cost

@@ -18,7 +18,7 @@ import numpy as np
 import assaymark.judging as judging
 import assaymark.records as rec
 from assaymark.agents import agent_argument_problems, reference_agents
-from assaymark.agents.llm import Place, agent_texts, date_call, read_date, task_text
+from assaymark.agents.llm import DecisionKey, agent_texts, date_call, read_date, task_text
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
@@ -505,7 +505,7 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
             planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind)))
     decisions = []
     for key, agent, family, derivation in planned:
-        place = Place(study.name, key.regime, key.number, key.context_id)
+        place = DecisionKey(study.name, key.regime, key.number, key.context_id)
         decision = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",

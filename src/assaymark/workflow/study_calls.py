@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import Place, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
+from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
@@ -252,7 +252,7 @@ class Asked:
     """One agent before one cycle."""
 
     spec: AgentSpec
-    place: Place
+    place: DecisionKey
     context: Context
     call: CallSpec
 
@@ -312,7 +312,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
 
 def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     """Every agent before one cycle; the prompt is rendered once."""
-    place = Place(study.name, key.regime, key.number, key.context_id)
+    place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
     questions = []
     for spec in study.agents:

@@ -339,7 +339,7 @@ def ask_agents(
             reply = Reply(reason, call.model, finish="failed")
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
-        place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
+        place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
         made = llm.decision_of(spec, context, place, reply, call.key, cost)
         raw = None if lost else made.call.raw_object  # no such call was made
         decision = replace(
