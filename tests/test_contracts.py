@@ -63,7 +63,7 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 92_092, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "lines of source": 92_094, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
     "functions": 4_657, "records": 452, "keywords that repeat a name": 742, "private functions with one use": 248,
     "lines of tests": 69_975, "lines of documentation": 7_500,
 }  # fmt: skip
@@ -79,7 +79,7 @@ def sizes() -> dict[str, int]:
     pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     decorators = [ast.unparse(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.decorator_list]
     return {
-        "lines of source": sum(len(source.splitlines()) for source in text.values()),
+        "lines of source": 92_094sum(len(source.splitlines()) for source in text.values()),
         "modules": len(text),
         "modules of one folder": max(Counter(path.parent for path in text).values()),
         "modules under 80 lines": sum(

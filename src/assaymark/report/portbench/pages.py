@@ -485,10 +485,11 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     if len(board.tiers) > 1:
         answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
     elif len(top) == 1:
-        said = f"{clean(top[0], 60)} alone was asked."
+        answer = f"{clean(top[0], 60)} alone was asked."
     item = next(iter(book.every("bench.dissociation")), None)
     open_ = any(verdict.publication_level == "no-claim" for verdict in book.of_kind("dissociation"))
     if t.known(item) and open_:
-        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{t.ends_of(item, lead=', ')})."
+        between = t.ends_of(item, lead=", ")
+        answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, answer, figure, b.Text(tuple(note)))
