@@ -72,16 +72,20 @@ def _mean(values: Sequence[float]) -> float | None:
 
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n+")
 _DIGIT = re.compile(r"\d")
+_RUN = re.compile(r"[A-Za-z0-9]+")
 
-Called = tuple[str, tuple[str, ...]]
-"""The symbol of an instrument, which counts as written, and its names in small letters, in any case."""
+Called = tuple[str, tuple[str, ...], frozenset[str]]
+"""The symbol of an instrument, which counts as written, its names in small letters, in any case, and the first word of
+each (empty where it has none): a text without any of these words names it nowhere."""
 
 
 def _called(item: Instrument) -> Called:
     """The symbol and names of an instrument; names of one or two letters tell too little."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
     aliases = (name.lower() for name in names if len(name) > 2 and name != item.symbol)
-    return item.symbol or "", tuple(dict.fromkeys(aliases))
+    found = tuple(dict.fromkeys(aliases))
+    firsts = (_RUN.search(name) for name in (item.symbol, *found) if name)
+    return item.symbol or "", found, frozenset(first[0] if first else "" for first in firsts)
 
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
@@ -224,6 +228,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
     context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
+    words = {"", *_RUN.findall(text), *_RUN.findall(lower)}
     holdings = {} if book is None else book.holdings
     stated = [part for part in quantities.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
@@ -284,7 +289,10 @@ def _notice(parts: tuple[str, ...]) -> Features:
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
-        "alternatives": sum(_is_named(item, text, lower) for key, item in calls.items() if key not in holdings),
+        "alternatives": sum(
+            _is_named(item, text, lower)
+            for key, item in calls.items() if key not in holdings and not words.isdisjoint(item[2])
+        ),
         "checkable": sum(digits and _speaks_of(sentence, "condition") for sentence, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
