@@ -63,6 +63,7 @@ MISUSE = [
     ("run", "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),
     ("lock s.toml", "missing option '--out' / '-o'; for example: assaymark lock study.toml --out runs/mine"),
     ("claim", "give a run folder, or --verify CERTIFICATE; for example: assaymark claim runs/mine"),
+    ("gate x --claim a --at-least b", "invalid value for '--at-least': 'b' is not one of 'headline', 'qualified'; for"),
     ("datasheet --trials 0", "invalid value for '--trials': it should be greater than or equal to 1; for"),
 ]
 

@@ -239,7 +239,7 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
 
 def _said(item: Mapping[str, Any], kind: Any) -> str:
     """One problem in words, with the value seen where that helps, and what was probably meant."""
-    what, seen, ctx = item["type"], item.get("input"), item.get("ctx", {})
+    what, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
     name = str(item["loc"][-1]) if item["loc"] else ""
     if what in ("extra_forbidden", "unexpected_keyword_argument"):
         names = known_keys(kind, item["loc"][:-1])
@@ -248,8 +248,8 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
         listed = ", ".join(sorted(names)[:_MOST_KNOWN]) + (" ..." if len(names) > _MOST_KNOWN else "")
         return f"unknown key; known are {listed}" if names else "unknown key"
     if what in ("value_error", "assertion_error"):
-        said = str(item["msg"]).partition(", ")[2]
-        return said if isinstance(seen, Mapping | list | tuple) or "(got " in said else f"{said} (got {_shown(seen)})"
+        text = str(item["msg"]).partition(", ")[2]
+        return text if isinstance(raw, Mapping | list | tuple) or "(got " in text else f"{text} (got {_shown(raw)})"
     if what in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return "is missing"
     if what == "json_invalid":
@@ -257,9 +257,9 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
     if what in ("too_short", "too_long"):
         return _LENGTHS[what][0].format(ctx[_LENGTHS[what][1]], ctx.get("actual_length", 0))
     should = _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
-    if should == "must be a list" and isinstance(seen, Mapping):
+    if should == "must be a list" and isinstance(raw, Mapping):
         return f"is a list of tables: write [[{name}]] in place of [{name}]"
-    if should == _TABLE and isinstance(seen, list | tuple) and any(isinstance(value, Mapping) for value in seen):
+    if should == _TABLE and isinstance(raw, list | tuple) and any(isinstance(value, Mapping) for value in raw):
         return f"is one table: write [{name}] in place of [[{name}]]"
     likely = None
     if what in _LIMITS:
@@ -272,15 +272,15 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
     elif what in ("literal_error", "enum"):
         should = f"must be {ctx['expected']}"
         allowed = re.findall(r"'([^']*)'", str(ctx["expected"]))
-        if isinstance(seen, str):
-            likely = next(iter(difflib.get_close_matches(seen, allowed, n=1, cutoff=_NEAR)), None)
+        if isinstance(raw, str):
+            likely = next(iter(difflib.get_close_matches(raw, allowed, n=1, cutoff=_NEAR)), None)
     elif what == "string_pattern_mismatch":
         should = f"must have the form {ctx['pattern']}"
         if name == "model":
             should = "must be provider/name, such as openai/gpt-4o"
-        likely = likely_model(seen) if isinstance(seen, str) and name == "model" else None
-    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(seen)) else ""
-    return f"{should} (got {_shown(seen)}){meant}"
+        likely = likely_model(raw) if isinstance(raw, str) and name == "model" else None
+    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(raw)) else ""
+    return f"{should} (got {_shown(raw)}){meant}"
 
 
 def _may_hold_secret(text: str) -> bool:
@@ -291,22 +291,22 @@ def _may_hold_secret(text: str) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, str) and _may_hold_secret(value):
         return "an address that may hold a secret, not shown"
-    seen = str(value) if type(value).__module__ == "datetime" else repr(value)
-    return seen if len(seen) <= _MOST_SEEN else f"{seen[: _MOST_SEEN - 3]}..."
+    text = str(value) if type(value).__module__ == "datetime" else repr(value)
+    return text if len(text) <= _MOST_SEEN else f"{text[: _MOST_SEEN - 3]}..."
 
 
 def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
     """The keys that a table may have at a place in a type; none where the type does not say."""
     kinds = _members(kind)
     for part in place:
-        found: list[Any] = []
+        nested: list[Any] = []
         for each in kinds:
             fields, inner = _fields(each), [arg for arg in get_args(each) if arg is not Ellipsis]
             if part in fields:
-                found.append(fields[str(part)])
+                nested.append(fields[str(part)])
             elif inner:
-                found.append(inner[0] if isinstance(part, int) else inner[-1])
-        kinds = [member for each in found for member in _members(each)]
+                nested.append(inner[0] if isinstance(part, int) else inner[-1])
+        kinds = [member for each in nested for member in _members(each)]
     return tuple(dict.fromkeys(name for each in kinds for name in _fields(each)))
 
 

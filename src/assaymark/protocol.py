@@ -154,9 +154,9 @@ class Records(Frozen):
     keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
 
 
-def _of_text(given: Any) -> Any:
+def _of_text(choice: Any) -> Any:
     """A choice of a rubric's text with the name, scale and weights that the text gives and the choice does not."""
-    text = given.get("text") if isinstance(given, Mapping) else None
+    text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
     except ValueError:  # whoever parses the rubric says what is wrong
@@ -165,7 +165,7 @@ def _of_text(given: Any) -> Any:
     rows = [table for table in named if isinstance(table, dict)] if isinstance(named, list) else []
     weights = {row.get("name"): row["weight"] for row in rows if "weight" in row}
     fields = {"name": raw.get("version"), "scale": raw.get("scale"), "weights": weights or None}
-    return {**{key: value for key, value in fields.items() if value is not None}, **given} if raw else given
+    return {**{key: value for key, value in fields.items() if value is not None}, **choice} if raw else choice
 
 
 class RubricChoice(Frozen):
@@ -188,8 +188,8 @@ class RubricChoice(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_the_text_says(cls, given: Any) -> Any:
-        return _of_text(given)
+    def _as_the_text_says(cls, choice: Any) -> Any:
+        return _of_text(choice)
 
     @model_validator(mode="after")
     def _ascending(self) -> RubricChoice:
@@ -385,17 +385,17 @@ class Study(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_points(cls, given: Any) -> Any:
+    def _in_points(cls, table: Any) -> Any:
         """Fields of `IN_POINTS` that are not set, on the scale of the rubric."""
-        rubric = _of_text(given.get("rubric") if isinstance(given, Mapping) else None)
+        rubric = _of_text(table.get("rubric") if isinstance(table, Mapping) else None)
         named = rubric.get("scale") if isinstance(rubric, Mapping) else getattr(rubric, "scale", None)
         try:
             low, high = map(float, named or ())
         except (TypeError, ValueError):
-            return given
+            return table
         if (low, high) == SCALE or not low < high:
-            return given
-        found = dict(given)
+            return table
+        found = dict(table)
         for section, names in IN_POINTS.items():
             own = found.get(section, {})
             if isinstance(own, Frozen):

@@ -332,9 +332,9 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
         damaged = (zlib.error, EOFError)
     else:
         return data
-    out, whole = io.BytesIO(), memoryview(data)
+    out, view = io.BytesIO(), memoryview(data)
     try:
-        while rest := bytes(whole):  # a file may hold several frames
+        while rest := bytes(view):  # a file may hold several frames
             reader = make()
             for at in range(0, len(rest), _PIECE):
                 out.write(reader.decompress(rest[at : at + _PIECE]))
@@ -344,8 +344,8 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
                     break
             if not reader.eof:
                 raise EOFError("it ends in the middle")
-            whole = whole[at + min(_PIECE, len(rest) - at) - len(reader.unused_data) :]
-            if not bytes(whole[:64]).strip(b"\0"):
+            view = view[at + min(_PIECE, len(rest) - at) - len(reader.unused_data) :]
+            if not bytes(view[:64]).strip(b"\0"):
                 break
     except damaged as exc:
         raise InputError(name, [f"damaged {kind} ({exc}); fetch the file again"]) from None
@@ -445,14 +445,14 @@ def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
 def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
     """Texts as an Arrow array, and how many held half a character; `pyarrow.array` of a list would import pandas."""
     texts = ["" if value is None else value for value in values]
-    whole, broken = "".join(texts), 0
+    joined, broken = "".join(texts), 0
     try:
-        raw = whole.encode()
+        raw = joined.encode()
     except UnicodeEncodeError:
         plain = [text.encode("utf-8", "replace").decode() for text in texts]
         broken = sum(a != b for a, b in zip(texts, plain, strict=True))
         texts, raw = plain, "".join(plain).encode()
-    size = map(len, texts) if len(raw) == len(whole) else (len(text.encode()) for text in texts)
+    size = map(len, texts) if len(raw) == len(joined) else (len(text.encode()) for text in texts)
     large = len(raw) > _LARGEST_BLOCK
     offsets = np.zeros(len(texts) + 1, dtype=np.int64 if large else np.int32)
     np.cumsum(np.fromiter(size, np.int64, len(texts)), out=offsets[1:])

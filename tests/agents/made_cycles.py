@@ -10,7 +10,7 @@ import numpy as np
 
 from assaymark import records
 from assaymark.agents import COMPOSERS as RULES
-from assaymark.agents import Place, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
+from assaymark.agents import DecisionKey, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
 from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.prompting import signature
@@ -33,7 +33,7 @@ def asked(agent: AgentSpec, cycle: Cycle) -> tuple[Decision, Reply]:
     """What an agent decides on a cycle."""
     call = agent_call(agent, prompt_of(cycle.context))
     reply = asyncio.run(MODELS[agent.model].complete(call))
-    place = Place("test", cycle.regime, cycle.number, records.content_id(cycle.context))
+    place = DecisionKey("test", cycle.regime, cycle.number, records.content_id(cycle.context))
     return decision_of(agent, cycle.context, place, reply, call.key), reply
 
 

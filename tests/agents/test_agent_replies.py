@@ -15,7 +15,7 @@ from made_cycles import MODELS, some_cycles, spec
 from perturbed import Later
 
 from assaymark import agents
-from assaymark.agents import Place, agent_call, decision_of, parse_answer
+from assaymark.agents import DecisionKey, agent_call, decision_of, parse_answer
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
@@ -110,7 +110,7 @@ def test_nothing_that_comes_back_raises(text):
 CYCLE = some_cycles()[0]
 
 
-PLACE = Place("study", "pandemic", 7, "c" * 64)
+PLACE = DecisionKey("study", "pandemic", 7, "c" * 64)
 
 
 def decided(text, **values):
@@ -180,7 +180,7 @@ def answered(model, context, place, **values):
 def everything(cycle) -> list[str]:
     """Every byte that an agent or a judge can be shown of a cycle, and everything that comes of it."""
     name = content_id(cycle.context)
-    place = Place("study", cycle.regime, 1, name)
+    place = DecisionKey("study", cycle.regime, 1, name)
     found = [agents.prompt_of(cycle.context).text, agents.envelope_of(cycle.context).text]
     decisions = []
     for model in MODELS:
@@ -219,7 +219,7 @@ def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_aske
     late = replace(cycle.context.facts[0], available_at=cycle.context.cutoff + timedelta(hours=1))
     context = replace(cycle.context, facts=(late, *cycle.context.facts[1:]))
     name = content_id(context)
-    place = Place("study", "recent", 1, name)
+    place = DecisionKey("study", "recent", 1, name)
     *_, decision = answered("reference/steward", context, place)
     with pytest.raises(InputError, match="after the decision"):
         plan_calls([decision], {name: context}, STUDY, load_rubric("v1.0"))

@@ -154,3 +154,12 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
 def test_a_file_that_is_not_there(tmp_path, capsys):
     assert main(["check", str(tmp_path / "none.csv")]) == 1
     assert "none.csv: no such score table" in capsys.readouterr().err
+
+
+def test_a_result_that_is_given_twice_is_counted_and_each_next_step_has_its_command_on_a_line(tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    path.write_text(text([*GOOD, GOOD[0]], HEAD))
+    assert main(["check", str(path), "--out", str(tmp_path / "run"), *SCALE]) == 0
+    said = capsys.readouterr().out
+    assert "1 result given more than once (up to 2 times), read as trials" in said
+    assert "assaymark proofread README.md --run RUN" in map(str.strip, said.splitlines())

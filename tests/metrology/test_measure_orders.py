@@ -1,5 +1,7 @@
 """The contrasts of an order and its drops: recomputed record by record, and with the functions that are documented."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -9,21 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 from slow_orders import (
-    AGENTS,
-    NAMES,
-    OWN,
-    by_cycle,
-    cell_means,
-    changed,
-    cluster_of,
-    ends,
-    get,
-    named,
-    pairs_in,
-    run,
-    slow_contrasts,
+    AGENTS, NAMES, OWN, by_cycle, cell_means, changed, cluster_of, ends, get, named, pairs_in, run, slow_contrasts,
     values_of,
-)
+)  # fmt: skip
 
 from assaymark import metrology as mt
 

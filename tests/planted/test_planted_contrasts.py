@@ -1,5 +1,7 @@
 """Differences between agents and agreement of judges: planted, and found within their intervals at the stated rate."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -8,19 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from planted_studies import (
-    NULL,
-    PLANTED,
-    band,
-    contrast_coverage,
-    expected_kappa,
-    generator,
-    halo_of,
-    in_band,
-    kappa_coverage,
-    panels,
-    study_of,
-    terse_effect,
-)
+    NULL, PLANTED, band, contrast_coverage, expected_kappa, generator, halo_of, in_band, kappa_coverage, panels,
+    study_of, terse_effect,
+)  # fmt: skip
 
 from assaymark.metrology import Composer, Spread, minimum_detectable_effect, simulate_scores, t_test
 from assaymark.metrology.panel import panel_of

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.agents.llm import MODEL as DATER
     from assaymark.agents.llm import (
-        NOT_USABLE, REJECTED, Answer, Dater, Place, agent_call, date_call, decision_of, envelope_of, parse_answer,
+        NOT_USABLE, REJECTED, Answer, Dater, DecisionKey, agent_call, date_call, decision_of, envelope_of, parse_answer,
         prompt_of, read_date, reply_schema, season_message, task_text,
     )  # fmt: skip
+    from assaymark.agents.llm import DecisionKey as Place  # noqa: F401  # its name in 0.1
     from assaymark.agents.reference import (
         COMPOSERS, INVESTED, MIXED, WORDS, agent_argument_problems, observe, orders_towards, planted_words,
         reference_agents,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
-    "WORDS", "Answer", "Composed", "Dater", "Place", "admissible", "agent_argument_problems", "agent_call",
+    "WORDS", "Answer", "Composed", "Dater", "DecisionKey", "admissible", "agent_argument_problems", "agent_call",
     "cell_decision", "cell_decisions", "checked", "date_call", "decision_of", "envelope_of", "fact_flip", "failed",
     "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words", "prompt_of",
     "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right", "verbose_wrong",

@@ -226,8 +226,8 @@ _SHORTEST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a decision stands in a study: its record id is made of these and of the agent's name."""
+class DecisionKey:
+    """What names a decision in a study, beside its agent: its record id is made of these and of the agent's name."""
 
     study: str
     regime: str
@@ -245,7 +245,7 @@ class Place:
 
 
 def decision_of(
-    spec: AgentSpec, context: Context, place: Place, reply: Reply, key: str, cost_usd: float | None = None
+    spec: AgentSpec, context: Context, place: DecisionKey, reply: Reply, key: str, cost_usd: float | None = None
 ) -> Decision:
     """The decision that an agent's reply amounts to; ``key`` is that of the call.
 

@@ -121,8 +121,8 @@ class _Family:
         self.scale = {board: board.name for board in boards} | {boards[0]: AGGREGATE}
         self.levels: dict[Board, dict[str, Measurement]] = {}
         for board in boards:
-            mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
-            self.levels[board] = {one.labels["model"]: one for one in sorted(mine, key=lambda one: one.labels["model"])}
+            own = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
+            self.levels[board] = {one.labels["model"]: one for one in sorted(own, key=lambda one: one.labels["model"])}
         self.scored = {
             board: {model: item for model, item in levels.items() if item.value is not None}
             for board, levels in self.levels.items()
@@ -157,7 +157,7 @@ class _Family:
         level, says = fields.level, claim.statement
         late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
         variants = kind.other_rules(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
-        fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
+        fragility: dict[str, Level] = {name: self._fields(board, claim, case).level for name, case in variants.items()}
         conditions: list[Condition] = []
         if level != "no-claim":
             conditions = [condition for finding in fields.findings for condition in finding.conditions] + late
@@ -178,14 +178,14 @@ class _Family:
             for verdict in verdicts
             if verdict.claim.id.startswith("above[") and verdict.publication_level != "no-claim"
         ]
-        found = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
+        ranking = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
         if board.name not in self.known.compared:
-            return found
+            return ranking
         orders, scale = orders_of(self.known, self.rules), self.scale[board]
         pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
         still = [pair.gated for pair in pairs if not pair.ordered]
         least = min(still, default=1.0)
-        return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
+        return replace(ranking, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
         evidence = (self._first if len(claim.subjects) == 1 else self._pair)(board, claim, rules)
@@ -241,7 +241,7 @@ class _Family:
         # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
         ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
         first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
-        own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
+        unadjusted = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
         adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
         status: StabilityStatus = "stable" if first else "not tested"
         if not pairs:
@@ -255,7 +255,7 @@ class _Family:
             lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
-        return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
+        return Evidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
@@ -372,8 +372,8 @@ class _Facts:
         claim = _claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
             return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
-        wanted, seen = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
-        missing = [str(name) for name in wanted if name not in seen] if isinstance(wanted, (list, tuple)) else []
+        planned, measured = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
+        missing = [str(name) for name in planned if name not in measured] if isinstance(planned, (list, tuple)) else []
         if missing:
             reason = f"The limit is about every stress window, and {listing(missing)} were not run."
             return self._verdict(claim, reason, ids, "stable")

@@ -232,12 +232,12 @@ def _stated_rows(
     if claim is None and ("stated", scale) in index.memo:
         stated: Mapping[str, JSON] = index.memo["stated", scale]
         return stated
-    wanted = dict.fromkeys(("p", *tests))
+    keys = dict.fromkeys(("p", *tests))
 
     def short(p: float | None) -> float | None:
         return None if p is None else float(f"{p:.12g}")
 
-    def whole() -> dict[str, list[Any]]:
+    def all_columns() -> dict[str, list[Any]]:
         # What certificates say of every pair on one scale, with as many digits as comparisons look at
         pairs = list(combinations(index.agents, 2))
         numbers = ("floor", "length", "others", "equivalence")
@@ -248,17 +248,17 @@ def _stated_rows(
             "untested": [not row.testable for row in rows],
             "interested": [not row.disinterested for row in rows],
             **{name: [short(getattr(row, name)) for row in rows] for name in numbers},
-            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in wanted},
+            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in keys},
         }
 
-    every = index.once(("columns", scale, *wanted), whole)
-    mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
+    every = index.once(("columns", scale, *keys), all_columns)
+    own_rows = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
 
     def others(name: str) -> list[Any]:
         column = every[name]
-        if len(mine) == 1:
-            return column[: mine[0]] + column[mine[0] + 1 :]
-        return [value for at, value in enumerate(column) if at not in mine] if mine else column
+        if len(own_rows) == 1:
+            return column[: own_rows[0]] + column[own_rows[0] + 1 :]
+        return [value for at, value in enumerate(column) if at not in own_rows] if own_rows else column
 
     near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
     names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
@@ -268,7 +268,7 @@ def _stated_rows(
     beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
     table = {
         "order": "".join(others("order")),
-        "p": {test: others(test) for test in wanted},
+        "p": {test: others(test) for test in keys},
         **columns,
         **({"near": beside} if margins else {}),
         **{name: at for name, at in places.items() if at},
@@ -332,8 +332,8 @@ def season_certificates(
                 **{name: value for name, value in numbers.items() if value is not None},
                 **({"detail": detail} if detail else {}),
             })  # fmt: skip
-        whole = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
-        yield {**_stated_in(verdict.verdict, SEASON), **whole}
+        common = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
+        yield {**_stated_in(verdict.verdict, SEASON), **common}
 
 
 def _said_json(message: Said) -> dict[str, JSON]:
@@ -415,13 +415,13 @@ class VerdictFile(Result):
         made_by = "agents" if self.panel.judges else "models"
         for level in ("headline", "qualified"):
             sentences = []
-            for one in (verdict for verdict in self.verdicts if verdict.publication_level == level):
+            for shown in (verdict for verdict in self.verdicts if verdict.publication_level == level):
                 # What has to be said with a claim: whether judges or agents are built in, and its condition.
-                kind = one.claim.id.partition("[")[0]
+                kind = shown.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
-                built_in = stand_ins(english(), judges, agents, one.claim.subjects, made_by)
-                sentences.append(SaidPart(level, one.said, f"{built_in} {prose(one.condition or '')}".strip()))
+                built_in = stand_ins(english(), judges, agents, shown.claim.subjects, made_by)
+                sentences.append(SaidPart(level, shown.said, f"{built_in} {prose(shown.condition or '')}".strip()))
             yield from sentences[:_SAID_FIRST]
             if more := tuple(sentences[_SAID_FIRST:]):
                 yield Folded(f"{len(more)} more {level}", more)

@@ -90,14 +90,14 @@ def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) 
         return Finding("own_family", "clear", None, (), ids)
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(index, rules).level(claim.dimension)
-    state, why = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
+    state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
     if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
         # Where no judge has an interest in these pairs, the steps of the correction count on pairs where one has.
-        why = "The order rests on judges from the agents' own makers: without them" if items else (
+        reason = "The order rests on judges from the agents' own makers: without them" if items else (
             "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
         )  # fmt: skip
-        state, why = "rests-on-own-family", f"{why} {p_words(worst)} ({threshold(level)})."
-    return Finding("own_family", state, "no-claim", (), ids, (why,), {"p": worst, "needed": level})
+        state, reason = "rests-on-own-family", f"{reason} {p_words(worst)} ({threshold(level)})."
+    return Finding("own_family", state, "no-claim", (), ids, (reason,), {"p": worst, "needed": level})
 
 
 def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
@@ -158,14 +158,14 @@ def _length_words(word: str, item: Measurement) -> str:
     longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
     writes = f"{longer} writes {times:.1f} times as much as {other}"
     writes = writes if "log2" in covariates else "texts differ in style"
-    explained, why = slope * gap, f"{number(slope)} points a doubling"
+    explained, cause = slope * gap, f"{number(slope)} points a doubling"
     if "slopes" in detail:
         explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
-        why = f"differences in {what}"
+        cause = f"differences in {what}"
     if explained < _SHOWN:
         p = p_words(float(detail["p"]))
         return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
-    return f"{lead}: {writes}, and {why} would explain {number(explained)} of {number(raw)}."
+    return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 
 def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
@@ -242,8 +242,8 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
         for agent, (no, asked) in lacking.items():
             if (p := float(more.get(agent, 1.0))) <= alpha:
                 rest = f"({n - no} of {of - asked}; {p_words(p)}): what is missing may not be any text."
-                who = f"Judge {judge}" if several else "It"
-                lines.append(f"{who} left out {agent} ({no} of {asked}) more often than the others {rest}")
+                subject = f"Judge {judge}" if several else "It"
+                lines.append(f"{subject} left out {agent} ({no} of {asked}) more often than the others {rest}")
     return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *lines] if several else lines
 
 
@@ -384,9 +384,9 @@ def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
             unchanged = "the comparison keeps its sign and significance at equal length"
             bearings.append(("passed", f"{text}, and {unchanged}.", None, tuple(ids)))
             continue
-        why = "no rerun at equal length bears the comparison"
-        why = why if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
-        reason = f"{text}, and {why} with {listing(sorted(lost))}."
+        cause = "no rerun at equal length bears the comparison"
+        cause = cause if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
+        reason = f"{text}, and {cause} with {listing(sorted(lost))}."
         bearings.append(("construct-sensitive", reason, f"{text}.", tuple(ids)))
     return bearings
 
@@ -591,9 +591,9 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
     ids = (sample.id, *(item.id for item in there))
     if p is None:
         tested = [item for item in there if item.value is None]
-        why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
-        said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
-        return Finding("human_anchor", "not-tested", None, (), ids, (said,), {"drawn": sample})
+        reason = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
+        sentence = f"People's grades do not test it: {reason.removeprefix('not tested: ')}."
+        return Finding("human_anchor", "not-tested", None, (), ids, (sentence,), {"drawn": sample})
     family = {**index.memo.get(PUT, {}), fields.claim.id: p}
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
     states: list[AnchorState] = []
@@ -602,15 +602,15 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
         judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
         states.append("undecided")
         if judged is not None and float(judged) > 0:
-            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
-            states[-1] = "not-tested" if found == "not tested" else found
+            outcome = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
+            states[-1] = "not-tested" if outcome == "not tested" else outcome
     state, graders = min(states, key=_ANCHORS.index), len(sample.detail["graders"])
-    who = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
+    people = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
     n = min(item.n for item in there)
     cycles, known_by = f"{n} labelled cycles", {"n": graders, "labelled": n}
     if state == "contradicts":
-        said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
-        return Finding("human_anchor", state, "no-claim", (), ids, (said,), known_by)
+        sentence = f"People's grades contradict it: {people} see less than half of the difference that the judges see."
+        return Finding("human_anchor", state, "no-claim", (), ids, (sentence,), known_by)
     if state == "undecided":
         needed = [item.detail.get("needed") for item in there]
         most = max((int(count) for count in needed if count is not None), default=0)
@@ -627,7 +627,7 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
         gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
     # The same order in people's places as other judges would have it in those of judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
+    text = f"It is ordered as {'human graders' if anyone else people} would order it{gap} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:

@@ -207,11 +207,11 @@ class Rules:
     @classmethod
     def of(cls, study: Study, *, preregistered: bool = True) -> Rules:
         """The rules that a study locked."""
-        wanted, plan = study.claims.dimensions, study.inference
+        dimensions, plan = study.claims.dimensions, study.inference
         return cls(
             study.gates.publish, study.gates.halt, plan.alpha, share=plan.aggregate_share,
             margin=plan.margin * study.points, span=study.points, any_judges=study.claims.judges == "any",
-            scales=None if wanted is None else frozenset(wanted), cells=study.cells, cell_alpha=plan.alpha,
+            scales=None if dimensions is None else frozenset(dimensions), cells=study.cells, cell_alpha=plan.alpha,
             on_failure=None if study.datasheets is None else study.datasheets.on_failure, preregistered=preregistered,
         )  # fmt: skip
 

@@ -143,15 +143,15 @@ def orders_of(index: Index, rules: Rules) -> Orders:
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
-    told = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
+    outcomes = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
             for which, run in runs.items()}  # fmt: skip
     pairs = {
         (scale, frozenset((row.high, row.low))): PairResult(
             row,
-            told["plain"][scale][0][k],
-            told["gated"][scale][0][k],
-            told["headline"][scale][0][k],
-            frozenset([which for which, run in told.items() if run[scale][1][k]]),
+            outcomes["plain"][scale][0][k],
+            outcomes["gated"][scale][0][k],
+            outcomes["headline"][scale][0][k],
+            frozenset([which for which, run in outcomes.items() if run[scale][1][k]]),
             untouched,
             scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
             float(close[k]) if scale == AGGREGATE else 1.0,
@@ -273,7 +273,7 @@ def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules,
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
     """ValueBlindBench's own rule (section 3.9): Holm over all pairs, the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
-    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in found]) for scale, found in rows.items() if found}
+    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
     if names := [scale for scale in raw if scale != AGGREGATE]:
         pooled = holm(np.concatenate([raw[scale] for scale in names]))

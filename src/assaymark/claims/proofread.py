@@ -333,14 +333,14 @@ def proofread_sentence(
         return None
     if (verbatim := run.by_statement.get(statement_key(sentence))) is not None:
         stated = verbatim.publication_level
-        lacking = tuple(one for one in conditions_of((verbatim,)) if not is_stated(one, [sentence, *following]))
+        lacking = tuple(text for text in conditions_of((verbatim,)) if not is_stated(text, [sentence, *following]))
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
         return Finding(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     reading = read_sentence(sentence, run.names, before)
     if reading is None:
         return _numbers(sentence, run)
-    own = " ".join(run.words(score) for score in run.names.scores).casefold()
-    if reading.foreign and reading.foreign.casefold() not in own:
+    wording = " ".join(run.words(score) for score in run.names.scores).casefold()
+    if reading.foreign and reading.foreign.casefold() not in wording:
         return Finding("?", f"nothing in this run measures {_quoted(reading.foreign)}")
     if not reading.relations:
         what = (
@@ -350,20 +350,20 @@ def proofread_sentence(
     scores = [run.score(score) for score in reading.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in reading.relations for score in scores]
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
-    mark, why = _details(reading, relation, score, ruling, run)
+    mark, reason = _details(reading, relation, score, ruling, run)
     if mark in ("x", "/"):
         by = _each(v for _, _, entry in ruled for v in entry[2])
-        lacking = tuple(one for one in conditions_of(by) if not is_stated(one, [sentence, *following]))
+        lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
         if reading.others:
             return Finding("?", f"{_quoted(reading.others)} is not in this run", level=level)
-        return Finding("/" if lacking else "x", why, add=lacking, level=level)
+        return Finding("/" if lacking else "x", reason, add=lacking, level=level)
     if mark == "?":
-        return Finding(mark, why)
+        return Finding(mark, reason)
     write, also = run.nearest(relation, score)
     if mark == "!" and ruling[0] == "!" and ruling[2]:
         write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
-    return Finding(mark, why, write=write, also=also, level="no-claim")
+    return Finding(mark, reason, write=write, also=also, level="no-claim")
 
 
 def _quoted(words: str) -> str:
@@ -372,12 +372,12 @@ def _quoted(words: str) -> str:
 
 def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, run: Decided) -> tuple[Mark, str]:
     """The mark of a relation with what the sentence says beside it: outcomes, test, p-value, size, reach."""
-    mark, why, by = ruling
+    mark, reason, by = ruling
     if reading.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(reading.outcome)}"
     if relation.stance != "asserted":
-        return mark, why
+        return mark, reason
     if reading.significant and mark == "-":
         names = {*relation.left, *relation.right}
         tests = [one for one in run.verdicts if one.claim.dimension == score and {*one.claim.subjects} == names]
@@ -385,7 +385,7 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
         if test is not None and (test.p_adjusted or 0.0) >= 0.05 and "own_family" not in test.binding:
             return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
-        return mark, why
+        return mark, reason
     if reading.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
         return "-", "significance was not tested in this run"
     largest = max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)
@@ -400,10 +400,10 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if item is not None and item.value is not None and reading.gap is not None:
         low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
         step = 0.5 * 10 ** -len(f"{reading.gap:g}".partition(".")[2])
-        why = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
+        reason = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
         if not low - step <= reading.gap <= high + step:
-            return "!", f"the number differs: {why}"
-    return mark, why
+            return "!", f"the number differs: {reason}"
+    return mark, reason
 
 
 _WORDS: Final = re.compile(r"[^\W_]+(?:\.\d+)?")
@@ -416,11 +416,11 @@ def is_stated(condition: str, sentences: Sequence[str]) -> bool:
     It is looked for in as many sentences one after the other as it has itself.
     """
     words = _WORDS.findall(condition.casefold())
-    wanted = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
+    stems = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
     negative = bool(_NEGATIVE.intersection(words))
     for at in range(len(sentences)):
         there = _WORDS.findall(" ".join(sentences[at : at + 1 + condition.count(". ")]).casefold())
-        enough = len(wanted.intersection(map(_stem, there))) >= 0.6 * len(wanted)
+        enough = len(stems.intersection(map(_stem, there))) >= 0.6 * len(stems)
         if enough and (not negative or _NEGATIVE.intersection(there)):
             return True
     return False
@@ -552,13 +552,13 @@ def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
         conditions = tuple(condition.text for condition in named.conditions)
         return Gated(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
-    mark, why, by = run.rule(relation, score)
+    mark, reason, by = run.rule(relation, score)
     if mark not in ("x", "/"):
         names, where = listing(sorted({*relation.left, *relation.right})), run.words(score)
         about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
         sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
-        why = f"the run supports “{said(by[0])}”" if mark == "!" and by else why
-        return Gated(False, mark, "no-claim", sentence, why, ())
+        reason = f"the run supports “{said(by[0])}”" if mark == "!" and by else reason
+        return Gated(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
     conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"

@@ -198,11 +198,11 @@ def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
     return np.array([[float(total)] for total, _ in rows]).reshape(-1, 1), np.array([int(n) for _, n in rows], np.int64)
 
 
-def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
+def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _T:
     """Moderated cluster t: the variance is never below the pair's own (Smyth 2004)."""
-    own = 0.0 if own <= contrasts.FLAT_VARIANCE else own
+    observed = 0.0 if observed <= contrasts.FLAT_VARIANCE else observed
     nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
-    variance = max(own, (prior * float(detail.get("mean_variance", 0.0)) + nu * own) / (prior + nu))
+    variance = max(observed, (prior * float(detail.get("mean_variance", 0.0)) + nu * observed) / (prior + nu))
     return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
@@ -269,8 +269,8 @@ class Recomputation:
             self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
         defined = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(defined)) if len(defined) == len(kappas) else None
-        if (whole := (stated.get("ratings") or {}).get("")) is not None:
-            value = _number(float(alpha_of_sums(*whole)))
+        if (ratings := (stated.get("ratings") or {}).get("")) is not None:
+            value = _number(float(alpha_of_sums(*ratings)))
         value = self.found.compare(what, item.value, value)
         if item.low is not None:
             word = coefficient_words(item)
@@ -305,14 +305,14 @@ class Recomputation:
 
     def _contrast(self, item: Measurement) -> Measurement:
         """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is stated."""
-        found = self.found
+        check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
-        found.compare(f"n of the {what}", item.n, n)
+        check.compare(f"n of the {what}", item.n, n)
         self._part(item, "clusters", clusters)
         means = column[:, 0] / counts
         gap = float(contrasts.settle(means.mean())) if clusters else None
-        found.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
+        check.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
         # Every other test that needs no random draws on so many clusters
         stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
         tests: dict[str, float] = {} if clusters else dict.fromkeys(stated, 1.0)
@@ -326,34 +326,34 @@ class Recomputation:
         for name, p in stated.items():
             words = name.removeprefix("p_").replace("_", " ")
             if name in tests:
-                tests[name] = found.compare(f"p of the {what} ({words})", p, tests[name])
+                tests[name] = check.compare(f"p of the {what} ({words})", p, tests[name])
             else:
-                why = "over so many clusters" if self.complete else "where grades are missing"
-                found.given(f"p-values of the {words} {why} are")
+                condition = "over so many clusters" if self.complete else "where grades are missing"
+                check.given(f"p-values of the {words} {condition} are")
         item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
-        own = self._part(item, "variance", spread)
-        found.given(_GIVEN["contrast"])
+        variance = self._part(item, "variance", spread)
+        check.given(_GIVEN["contrast"])
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
-            found.compare(what, item.value, None)
-            found.compare(f"state of the {what}", item.state, state)
+            check.compare(what, item.value, None)
+            check.compare(f"state of the {what}", item.state, state)
             self._part(item, "gap", gap)
             p_values = {name: self._part(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
             return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **p_values})
-        gap = found.compare(what, item.value, gap)
-        test = self._serial(item, means) if self.consecutive else _moderated(item.detail, own, clusters)
+        gap = check.compare(what, item.value, gap)
+        test = self._serial(item, means) if self.consecutive else _moderated(item.detail, variance, clusters)
         detail = dict(item.detail) | self._compared(item, test, gap)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
                 ends = (item.detail.get("equivalence_interval") or (None, None))[at]
-                found.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
+                check.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
         elif "others" in item.detail:
-            found.given("differences on the other dimensions are")
+            check.given("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in detail:
-            p = _moderated({}, own, clusters).p(gap)
-            detail["p_own_variance"] = found.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
+            p = _moderated({}, variance, clusters).p(gap)
+            detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
         return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
 
     def _serial(self, item: Measurement, means: Floats) -> _T:
@@ -493,10 +493,10 @@ class Recomputation:
             self._part(item, "tokens", self.rules.cells.terse_tokens)
             return replace(item, value=checks.compare(what, item.value, below / item.n))
         if name == "panel.families":
-            own = detail.get("own", {})
-            checks.compare("number of judges", item.n, len(own))
+            judges = detail.get("own", {})
+            checks.compare("number of judges", item.n, len(judges))
             if "judges" not in detail.get("unknown", ""):
-                families = {self.study.judges.get(judge) for judge in own}
+                families = {self.study.judges.get(judge) for judge in judges}
                 checks.compare(what, item.value, float(len(families)))
             checks.given("which judges share a family with which agents, and whether grades are missing, is")
         if name == "order.autocorrelation":
@@ -614,19 +614,19 @@ class Recomputation:
         families, checks = self.study.families, self.found
         judges = self._judge_families(items) if self.complete else None
         by_id = {item.id: item for item in items}
-        for whole in items:
-            number = whole.detail.get("gap") if whole.value is None else whole.value
-            if whole.name not in _DROPS or number is None:
+        for original in items:
+            number = original.detail.get("gap") if original.value is None else original.value
+            if original.name not in _DROPS or number is None:
                 continue
-            drop, called = _DROPS[whole.name]
-            parts = {name: by_id.get(measurement_id(drop, {**whole.labels, "dropped": name})) for name in families}
+            drop, called = _DROPS[original.name]
+            parts = {name: by_id.get(measurement_id(drop, {**original.labels, "dropped": name})) for name in families}
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             # Grades may be missing without one family and not with all.
             for item in there.values() if self.complete else ():
-                checks.compare(f"n of the {_about(item)}", item.n, whole.detail.get("clusters", whole.n))
+                checks.compare(f"n of the {_about(item)}", item.n, original.detail.get("clusters", original.n))
             # The gate of cell A is no mean over judges, nor is one that leaves judges out already.
-            linear = whole.name != "cell.gate" or (
-                whole.labels["cell"] not in ("cell_a", "red_team") and whole.detail.get("primary") == "panel"
+            linear = original.name != "cell.gate" or (
+                original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
             )
             if judges is None or len(there) < len(families) or not linear:
                 if there:
@@ -637,7 +637,7 @@ class Recomputation:
             back = total / ((len(there) - 1) * len(judges))
             if abs(back - number) > _BEFORE_ROUNDING:
                 first, other = _shown_apart(number, back)
-                what = f"{_about(whole)}: the certificate says {first}"
+                what = f"{_about(original)}: the certificate says {first}"
                 checks.differences[f"{what}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:

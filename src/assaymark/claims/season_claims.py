@@ -158,23 +158,23 @@ class Season:
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
         adversarial = Adversarial(status, measurements=tuple(measurement.id for measurement in seeing))
-        found = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
-        self.known.memo[key] = found
-        return found
+        parts = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
+        self.known.memo[key] = parts
+        return parts
 
     def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """The fields of a claim that rests on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
-        whole = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
-        return Fields(claim, agreement, evidence, adversarial, instruments, whole, rules.preregistered)
+        complete = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
+        return Fields(claim, agreement, evidence, adversarial, instruments, complete, rules.preregistered)
 
     def variants(self, kind: Order | None) -> dict[str, Rules]:
         """The other rules under which a claim is decided again; a band rests on no test."""
-        found = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
+        others = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
-            found["lower bound of kappa"] = replace(self.rules, kappa="lower")
+            others["lower bound of kappa"] = replace(self.rules, kappa="lower")
         measured = self.known.measured_tests()
-        return found if kind is None else found | kind.other_rules(self.rules, measured, dimensions=False)
+        return others if kind is None else others | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
         self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
@@ -291,7 +291,7 @@ class Season:
                 key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
             elif lowest == highest:
                 key, more = "efficiency", {"band": band}
-            own = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
+            causes = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
             # Noise that reaches a boundary or is unknown, and judges that gave no grade
             findings: list[Finding] = []
             if reach is None:
@@ -307,7 +307,7 @@ class Season:
             *_, shared, narrow = self.panel(self.rules)
             conditions = list(narrow) if fields.level == "qualified" else []
             conditions += [finding.values["said"] for finding in fields.findings]
-            reasons = (*shared, *own) if self.closed and agreed else (*own, *shared)
+            reasons = (*shared, *causes) if self.closed and agreed else (*causes, *shared)
             by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
             by = by if judges < 3 else said("claim.judges.all", count=count_said(judges))
             says = said("claim.says.band", agent=agent, band=band, judges=by)
@@ -331,7 +331,7 @@ class Season:
         baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
         def verdict(
-            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
+            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
             # Rests on no grade; without a finding it is not supported.
             ids = tuple(measurement.id for measurement in rests)
@@ -343,8 +343,8 @@ class Season:
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
             }
-            says = said(f"claim.says.{form}", baseline=baseline, **who)
-            withheld = says if who else said(f"claim.withheld.{form}", baseline=baseline)
+            says = said(f"claim.says.{form}", baseline=baseline, **subjects)
+            withheld = says if subjects else said(f"claim.withheld.{form}", baseline=baseline)
             conditions = [finding.values["said"] for finding in findings]
             return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
 
@@ -382,16 +382,16 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
         around = [levels[frozenset((name, other))] for name in tier for other in agents if other not in tier]
         level: Level = weakest(around) if around else "no-claim"
         if season.closed or len(agents) == 1:
-            why = season.closed or "only"
+            reason = season.closed or "only"
         elif len(tier) == 1:
-            why = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
+            reason = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
         else:
-            found = orders_of(season.known, season.rules)
-            inside = [found.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
+            decided = orders_of(season.known, season.rules)
+            inside = [decided.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
             unknown = all(row.unresolved == "noise-unknown" for row in inside)
-            why = "unknown" if unknown else "tier"
-            why = why if any(row.testable for row in inside) else "periods"
-        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
+            reason = "unknown" if unknown else "tier"
+            reason = reason if any(row.testable for row in inside) else "periods"
+        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{reason}")
         places += [Rank(agent, *ranks[agent], shown, level, note) for agent in tier]
     for agent, total in sorted(season.totals.items()):
         if total.value is None:

@@ -75,8 +75,8 @@ class SeasonMarket(Frozen):
     @model_validator(mode="after")
     def _source(self) -> SeasonMarket:
         if self.live and self.source in ("synthetic", RECORDS):
-            why = "are" if self.source == RECORDS else "market is"
-            raise ValueError(f"live needs a source that grows; the {self.source} {why} there whole")
+            verb = "are" if self.source == RECORDS else "market is"
+            raise ValueError(f"live needs a source that grows; the {self.source} {verb} there whole")
         if self.source != RECORDS and (self.format or self.track or self.exclude_flags):
             raise ValueError(f'format, track and exclude_flags go with source = "{RECORDS}" (got {self.source!r})')
         if self.source == RECORDS and not self.format:
@@ -195,9 +195,9 @@ class Season(Frozen):
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
         if "panel" in [agent.name for agent in self.agents]:
             raise ValueError("agents: panel is what the judges are called together; choose another name")
-        one, other = self.judging.alpha, self.inference.alpha
-        if one != other:
-            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
+        rate, other = self.judging.alpha, self.inference.alpha
+        if rate != other:
+            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {rate} and {other})")
         asked: dict[str, list[str]] = {}
         for judge in self.panel:
             call = judge.model_dump_json(exclude={"name", "family", "trials"})
@@ -209,19 +209,19 @@ class Season(Frozen):
             return self  # what somebody else told them need not be known
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
-        names, given = sorted(agent.name for agent in self.agents), sorted(self.strategies)
-        if given and given != names:
-            why = f"agents: {', '.join(names)}; got {', '.join(given)}"
-            raise ValueError(f"strategies: one for each agent and no other ({why})")
+        names, strategies = sorted(agent.name for agent in self.agents), sorted(self.strategies)
+        if strategies and strategies != names:
+            detail = f"agents: {', '.join(names)}; got {', '.join(strategies)}"
+            raise ValueError(f"strategies: one for each agent and no other ({detail})")
         return self
 
     @model_validator(mode="before")
     @classmethod
     def _alpha_given_once(cls, raw: Any) -> Any:
-        given = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
-        if not given or not all(isinstance(table, dict) for table in given):
+        tables = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
+        if not tables or not all(isinstance(table, dict) for table in tables):
             return raw
-        judging, inference = given
+        judging, inference = tables
         if "alpha" in judging:
             return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
         return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
@@ -347,10 +347,10 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     except ValidationError as exc:
         problems += plan_problems(exc, Season)
     agents: list[RecordedAgent] = []
-    given = raw.get("agents", [])
-    if not isinstance(given, list):
-        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})"))
-    for number, entry in enumerate(given if isinstance(given, list) else ()):
+    entries = raw.get("agents", [])
+    if not isinstance(entries, list):
+        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(entries).__name__})"))
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
         try:
             agents.append(RecordedAgent.model_validate(entry))
         except ValidationError as exc:
@@ -375,7 +375,7 @@ def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season
         for one in chosen
     ]
     stated = {"capital": follows.capital, "currency": follows.currency}
-    whole = {
+    table = {
         **file.raw,
         "agents": agents,
         "universe": list(follows.universe),
@@ -383,4 +383,4 @@ def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season
         "replicates": follows.replicates,
         **{name: value for name, value in stated.items() if value is not None},
     }
-    return read_plan(Season, whole, source)
+    return read_plan(Season, table, source)

@@ -186,8 +186,8 @@ class Names:
     @cached_property
     def by_key(self) -> Mapping[str, str]:
         """Agents by all of their names that are looked for."""
-        own = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
-        return own | {name_key(alias): agent for alias, agent in self.aliases.items()}
+        names = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
+        return names | {name_key(alias): agent for alias, agent in self.aliases.items()}
 
     @cached_property
     def _named(self) -> re.Pattern[str]:
@@ -377,7 +377,7 @@ class _Reader:
         if match is None:
             return (), 0
         if match[1].lower() in ("it", "them"):
-            others = [one for one in (*self.named[::-1], self.last, self.subject, self.before) if one and one != left]
+            others = [who for who in (*self.named[::-1], self.last, self.subject, self.before) if who and who != left]
             return (others[0] if others else ()), match.end()
         return self.groups[match[1]], match.end()
 
@@ -511,17 +511,17 @@ class _Reader:
         apposed = re.fullmatch(r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between)
         linked = _BEFORE_VERB.fullmatch(between) if kind == "first verb" else _LINK.search(between) or apposed
         pronoun = re.match(r"\W*(?:it|which|who|this)\b", head, re.I) or not head.strip()
-        who = left if linked and (signed or pronoun) and len(between) <= 70 else ()
-        if word == "first" and who and not _RANKED.search(between):
+        agents = left if linked and (signed or pronoun) and len(between) <= 70 else ()
+        if word == "first" and agents and not _RANKED.search(between):
             return None
         after = None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else _NAMED_AFTER.match(rest)
-        if not who and after:
+        if not agents and after:
             if word == "first" and not re.match(
                 r"\s+(?:place|rank|position|spot|agent|model|system|prize)", rest, re.I
             ):
                 return None
-            who, end = self.groups[after[1]], cue.end() + after.end()
-        if not who or who[0] in (_ALL, _NONE):
+            agents, end = self.groups[after[1]], cue.end() + after.end()
+        if not agents or agents[0] in (_ALL, _NONE):
             return None
         criterion = _FOREIGN.search(rest[:30])
         if kind == "superlative":
@@ -531,13 +531,13 @@ class _Reader:
         elif criterion and criterion.start() < 25:
             self._criterion(criterion[0])
         if kind == "rank":
-            self._add("rank", who, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
+            self._add("rank", agents, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
             if word.endswith("only to"):
-                first, at = self._right(rest, who)
+                first, at = self._right(rest, agents)
                 self._add("first", first, (), head)
                 return end + at
         else:
-            self._add("last" if kind == "last" else "first", who, (), head)
+            self._add("last" if kind == "last" else "first", agents, (), head)
         return end
 
     # --- what was found ---
@@ -570,8 +570,8 @@ class _Reader:
             kind, left, right = "first", right, ()
         right = tuple(agent for agent in right if agent not in left)
         several = right or (kind in ("level", "differ") and len(left) > 1)
-        whole = left and not {_ALL, _NONE} & {*left, *right}
-        if whole and (several or kind in ("first", "last", "rank")):
+        named = left and not {_ALL, _NONE} & {*left, *right}
+        if named and (several or kind in ("first", "last", "rank")):
             self.relations.append(Relation(kind, left, right, stance, rank))
 
     def _by_scores(self) -> None:

@@ -175,9 +175,9 @@ class Order(Kind):
         rests, tail = tuple(ids), "but no judge family was left out"
         status: StabilityStatus = "judge-dependent"
         if (ahead := behind[None]) != []:
-            who = f"{listing(ahead or [])} comes before it or level with it"
-            who = "some agent has no level" if ahead is None else who
-            return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", rests, tested=False)
+            reason = f"{listing(ahead or [])} comes before it or level with it"
+            reason = "some agent has no level" if ahead is None else reason
+            return Evidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
         if index.families:
             turned = [family for family in index.families if behind[family] != []]
             status, tail = "stable", "also without any one judge family"
@@ -208,10 +208,10 @@ class Order(Kind):
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
         measured = index.agreements.get(claim.dimension, ())
         word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-        found = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
+        others = rule.other_kappas(rules, index.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
         if not index.tested(claim.dimension):
-            return found
-        return found | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
+            return others
+        return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
         """Other tests that were measured, and other shares of alpha where dimensions are claimed; or other margins."""
@@ -293,17 +293,17 @@ class First(Order):
         published = all(pair.published & {"plain", "gated"} for pair in led)
         lost = next((pair for pair in pairs if pair.stability.state != "stable"), None)
         if not index.families:
-            why = said("claim.reason.one_family")
+            reason = said("claim.reason.one_family")
         elif untested:
-            why = said("claim.reason.untested_first", agent=agent, agents=untested)
+            reason = said("claim.reason.untested_first", agent=agent, agents=untested)
         elif not fields.evidence.published or len(led) < len(pairs) or not published:
-            why = said("claim.reason.no_lead")
+            reason = said("claim.reason.no_lead")
         elif lost is not None:
-            why = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
+            reason = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
         else:
             worst, needed = max(pair.plain for pair in pairs), orders_of(index, rules).level(AGGREGATE)
-            why = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
-        return says, said("claim.withheld.first", agent=agent), why
+            reason = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
+        return says, said("claim.withheld.first", agent=agent), reason
 
 
 class Above(Order):
@@ -384,9 +384,9 @@ class Within(Order):
             reason = f"The two score within {rules.margin:g} of each other ({tail}), {text}."
             if not pair.within:
                 reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
-        whole = pair.p_within if status in ("stable", "tie-class") else None
-        shown = frozenset({"gated"}) if whole is not None and pair.within else frozenset[str]()
-        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), whole)
+        p_value = pair.p_within if status in ("stable", "tie-class") else None
+        shown = frozenset({"gated"}) if p_value is not None and pair.within else frozenset[str]()
+        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), p_value)
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """The sentence with the difference, from the first name to the second, and its interval."""
@@ -407,11 +407,11 @@ class Within(Order):
         says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
         lost = tuple(_further_apart(pair, AGGREGATE, index, rules))
         state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
-        why = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
+        cause = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
                    needed=rules.alpha)  # fmt: skip
         if not index.families or not pair.row.testable:
-            why = _untested_said(pair, item, index)
-        return says, said("claim.withheld.within", agents=names), why
+            cause = _untested_said(pair, item, index)
+        return says, said("claim.withheld.within", agents=names), cause
 
 
 class Cell(Kind):
@@ -442,8 +442,8 @@ class Cell(Kind):
         halo, item = state.halo, index.get("cell.agreement", cell=state.cell)
         # Whether the composer's own judges move the cell's score
         if halo is None or halo.value is None:
-            why = "" if halo is None else f" ({halo.state})"
-            text = f"Whether the composer's own judges favour these texts was not measured{why}."
+            suffix = "" if halo is None else f" ({halo.state})"
+            text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
             adversarial = Adversarial("not tested", (text,), (text,))
         elif (family := halo.detail.get("family")) is None:
             text = "No judge shares a family with the composer of these texts, so there is no halo to look for."
@@ -462,20 +462,20 @@ class Cell(Kind):
         status: StabilityStatus = "judge-dependent"
         published = frozenset[str]()
         if item is None or item.value is None:
-            why = "" if item is None else f" ({item.state})"
-            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{why}.", ids)
+            suffix = "" if item is None else f" ({item.state})"
+            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{suffix}.", ids)
             reason = f"{numbers}; whether it holds without any one judge family was not measured."
         else:
-            held = rules.status(item.value)
+            reached = rules.status(item.value)
             agreed: AgreementStatus = "halt"
             word = rule.coefficient_words(item)
-            seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
-            if item.detail["unanimous"] and held == "publish":
-                agreed, seen = "publish", "every judge family sees the difference"
-            elif item.detail["leave_one_out"] and held != "halt":
-                seen = "every panel without one family sees the difference, but not every family alone"
+            sentence = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
+            if item.detail["unanimous"] and reached == "publish":
+                agreed, sentence = "publish", "every judge family sees the difference"
+            elif item.detail["leave_one_out"] and reached != "halt":
+                sentence = "every panel without one family sees the difference, but not every family alone"
                 agreed = "methodology"
-            reason = f"On {texts} {seen}; {word} over these and the honest records {number(item.value)}."
+            reason = f"On {texts} {sentence}; {word} over these and the honest records {number(item.value)}."
             agreement = Agreement(agreed, item.value, reason, ids, item.id, word)
             reason = f"{numbers}, but not every panel without one judge family shows it."
             if item.detail["leave_one_out"]:
@@ -615,10 +615,10 @@ def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[Stability
         return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
     # What the held-out judge said, without the direction that is not supported.
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
-    who = f"The held-out judge {judge}" if judge else "The held-out judge"
+    subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
     says = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    text = f"but it turns without judge family {families}. {who} was asked; {says}"
+    text = f"but it turns without judge family {families}. {subject} was asked; {says}"
     return "tie-class" if zero else "judge-dependent", text
 
 

@@ -127,11 +127,11 @@ class _OfStudy(_Head):
         are not a plan's but entries of the fragility table, and names that are there twice."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
         head, count = claim.id.partition("[")[0], len(set(claim.subjects))
-        wanted = KINDS[head].subjects if head in KINDS else 0
-        if not wanted:
+        expected = KINDS[head].subjects if head in KINDS else 0
+        if not expected:
             yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
-        elif not count == len(claim.subjects) == wanted:
-            what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+        elif not count == len(claim.subjects) == expected:
+            what = f"a claim {head!r} has {'one subject' if expected == 1 else 'two different subjects'}"
             yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
         for name in ("alpha", "cell_alpha", "share"):
             if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
@@ -159,22 +159,22 @@ class _OfStudy(_Head):
 
     def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
         """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
-        claim, wanted, agents = self.verdict.claim, set[str](), len(self.study.agents)
+        claim, expected, agents = self.verdict.claim, set[str](), len(self.study.agents)
         measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
         if claim.dimension in measured and not claim.id.startswith("cell["):
-            wanted = {scale for scale in (AGGREGATE, *self.study.dimensions) if self.rules.claims_scale(scale)}
+            expected = {scale for scale in (AGGREGATE, *self.study.dimensions) if self.rules.claims_scale(scale)}
         scales = {} if self.other_pairs is None else self.other_pairs.scales
-        if set(scales) != wanted:
-            named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
+        if set(scales) != expected:
+            named = [", ".join(sorted(names)) or "none" for names in (expected, scales)]
             yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
             return
         for scale, rows in scales.items():
-            own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
+            claimed = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
             where = f"other_pairs.scales.{scale}"
             if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
                 yield Problem(where, "is needed: the claim depends on it")
             elif rows is not None and self.other_pairs is not None:
-                yield from rows.wrong(agents * (agents - 1) // 2 - own, self.other_pairs.tests, where)
+                yield from rows.wrong(agents * (agents - 1) // 2 - claimed, self.other_pairs.tests, where)
 
 
 @record
@@ -270,8 +270,8 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
 
 def _study(certificate: Mapping[str, JSON]) -> Findings:
     """What differs in a certificate of a study."""
-    whole, measurements = _read(certificate)
-    study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
+    document, measurements = _read(certificate)
+    study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
         recomputation = Recomputation(study, rules, measurements)
         checks, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
@@ -293,11 +293,11 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
             if other:
                 checks.given("p-values of the pairs that the claim is not about are")
             rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
-        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
+        index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(document.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
         claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
-        checks.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
+        checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
         checks.compare_verdicts(stated, verdict)
         return checks
     except AssayError as exc:
@@ -314,8 +314,8 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(condition) for condition in raw["hindsight"])})
         items = []
         for at, entry in enumerate(stated.tables):
-            whole = canonical_json({"method": "", "value": None} | entry)
-            items.append(parse(Measurement, whole, source=f"{SOURCE}, measurements.{at}"))
+            text = canonical_json({"method": "", "value": None} | entry)
+            items.append(parse(Measurement, text, source=f"{SOURCE}, measurements.{at}"))
         season = Season(items, gates, stated.verdict.plan_hash)
         families, agents = season.known.families, season.known.agents
         study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
@@ -442,9 +442,9 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    wanted = [frozenset(label.split()) for label in KEPT[name].labels]
-    if frozenset(item.labels) not in wanted:
-        listed = " or ".join(", ".join(sorted(names)) or "none" for names in wanted)
+    allowed = [frozenset(label.split()) for label in KEPT[name].labels]
+    if frozenset(item.labels) not in allowed:
+        listed = " or ".join(", ".join(sorted(names)) or "none" for names in allowed)
         got = ", ".join(sorted(item.labels)) or "none"
         problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
     if not problems and stated != item.id:
@@ -455,9 +455,9 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
 
 
 def _said_of(raw: Any) -> Said:
-    def value(given: Any) -> Any:
-        if isinstance(given, dict):
-            return _said_of(given)
-        return tuple(map(str, given)) if isinstance(given, list) else given
+    def value(argument: Any) -> Any:
+        if isinstance(argument, dict):
+            return _said_of(argument)
+        return tuple(map(str, argument)) if isinstance(argument, list) else argument
 
-    return Said(str(raw["key"]), {str(name): value(given) for name, given in raw["values"].items()})
+    return Said(str(raw["key"]), {str(name): value(argument) for name, argument in raw["values"].items()})

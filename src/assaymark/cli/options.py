@@ -309,7 +309,7 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
 
 def misuse(error: typer.TyperException) -> str:
     """What is wrong with a command line, in one line, with what may have been meant, or an example."""
-    message = " ".join(error.format_message().removeprefix("Invalid value: ").split())
+    message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
     message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
     message = message.partition(", unable to parse")[0].replace(": Input should", ": it should")
     possible = getattr(error, "possibilities", None) or ()
@@ -394,8 +394,8 @@ def payer(ctx: Context) -> Models:
     """The models that a command may ask, at the prices and within the budget of its options."""
     from assaymark.workflow import paid_models
 
-    given = ctx.params
-    return paid_models(models(), given["budget"], given["prices"], given.get("strict_agents", False))
+    options = ctx.params
+    return paid_models(models(), options["budget"], options["prices"], options.get("strict_agents", False))
 
 
 def say(ctx: Context, value: object, lines: Iterable[str]) -> None:

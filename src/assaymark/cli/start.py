@@ -69,21 +69,21 @@ def check(
     run_check(ctx, table, out, labels=out)
 
 
-def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -> None:
+def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any) -> None:
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
     from assaymark.importers.scores import UnnamedError
 
     asked = ctx.params
-    given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
-    given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
+    options |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
+    options |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
     with opts.working(opts.NOTHING):
         try:
-            checked = workflow.check_table(table, dimensions=asked["dimensions"], **given)
+            checked = workflow.check_table(table, dimensions=asked["dimensions"], **options)
         except UnnamedError as exc:
             if (named := chosen(exc)) is None:
                 raise
-            given |= {"dimensions": asked["dimensions"], exc.wanted: named}
-            checked = workflow.check_table(table, **given)
+            options |= {"dimensions": asked["dimensions"], exc.wanted: named}
+            checked = workflow.check_table(table, **options)
         page = None if out is None else checked.save(out)
     show_checked(ctx, checked, page)
 
@@ -104,15 +104,15 @@ def chosen(error: UnnamedError) -> tuple[str, ...] | None:
     names = {str(at): name for at, name in enumerate(error.columns, 1)}
     numbered = ", ".join(f"{at} {name}" for at, name in names.items())
     what = "scores" if error.wanted == "dimensions" else "judges"
-    said = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
-    return tuple(names.get(word, word) for word in (part.strip() for part in said.split(",")) if word)
+    reply = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
+    return tuple(names.get(word, word) for word in (part.strip() for part in reply.split(",")) if word)
 
 
-def mapped(given: Sequence[str], flag: str) -> dict[str, str]:
+def mapped(pairs: Sequence[str], flag: str) -> dict[str, str]:
     """``name=value`` options, and TOML files of them, as a mapping."""
     values: dict[str, str] = {}
     problems: list[Problem] = []
-    for word in given:
+    for word in pairs:
         name, equals, value = word.partition("=")
         if not equals and word.endswith(".toml"):
             from assaymark.plan import read_toml

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -170,19 +171,19 @@ def run(
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
-    if "python/" not in text:
-        opts.without("pandas")  # Arrow would load it, and no agent's code is there that may want it
-    who = opts.payer(ctx)
+    if all(model.startswith("reference/") for model in re.findall(r"""\bmodel\s*=\s*["']([^"']*)""", text)):
+        opts.without("pandas")  # Arrow would load it, and nobody else's code is there that may want it
+    models = opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))
         return
     with working():
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
-            workflow.start(folder, text, str(study), now, who)
-        result = workflow.finish(folder, who)
-    _finish(ctx, folder, result, who)
+            workflow.start(folder, text, str(study), now, models)
+        result = workflow.finish(folder, models)
+    _finish(ctx, folder, result, models)
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
@@ -193,10 +194,10 @@ def worker(
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     if (run is None) == (ledger is None):
         opts.refuse(ctx, "give a run folder, or --ledger URL")
-    who = opts.payer(ctx)
+    models = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
     with working():
-        summary = workflow.work(where, who)
+        summary = workflow.work(where, models)
     say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -219,15 +220,15 @@ def judge(
             read = workflow.reparse(folder, datetime.now(UTC))
         say(ctx, {"amendment": read.done}, read.lines)
         return
-    who = opts.payer(ctx)
+    models = opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(models)))
         return
     with working():
-        workflow.decide(folder, who)
-        result = workflow.judge(folder, who)
+        workflow.decide(folder, models)
+        result = workflow.judge(folder, models)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
+    opts.say_paid(ctx, folder, models, dataclasses.asdict(result), [line])
 
 
 @app.command(epilog=examples(
@@ -328,17 +329,17 @@ def plan_calls(
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
     With a price of human grades, the cheapest design is one that people confirm.
     """
-    given = dict(workflow.PRICES if not price else {})
+    prices = dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
         opts.refuse(ctx, "--budget or --effect is needed")
     for text in price or ():
         name, _, value = text.partition("=")
         try:
-            given[name.strip()] = float(value)
+            prices[name.strip()] = float(value)
         except ValueError:
             opts.refuse(ctx, f"--price must be written call=0.01 (got {text!r})")
     with working(opts.NOTHING):
-        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
+        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, prices)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
@@ -350,7 +351,7 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "What may be said",
+    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "Supported claims",
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[str, option("Further language of the main pages: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
@@ -418,10 +419,10 @@ def export(
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
+def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, models: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
-    opts.say_paid(ctx, folder, who, value, [f"page: {result.page}"], (), result.summary)
+    opts.say_paid(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
 
 # --- People -----------------------------------------------------------------------------------------------------------
@@ -480,14 +481,14 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [name.strip() for name in graders.split(",") if name.strip()]
-    found = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
+    session = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
 
     def tell(more: dict[str, object], lines: list[str]) -> None:
-        value = {**found.progress(), "needed": workflow.labels_needed(found), **more}
-        say(ctx, value, [*workflow.labelling_lines(found), *lines])
+        value = {**session.progress(), "needed": workflow.labels_needed(session), **more}
+        say(ctx, value, [*workflow.labelling_lines(session), *lines])
 
     if read:
-        new = workflow.read_labels(found, files or [])
+        new = workflow.read_labels(session, files or [])
         tell({"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
     elif file is not None:
         if file.suffix != ".html":
@@ -495,26 +496,26 @@ def label(
         from assaymark.records import write_atomic
         from assaymark.report.label import label_files
 
-        sheets = [found.sheet(grader) for grader in found.sheets.graders]
+        sheets = [session.sheet(grader) for grader in session.sheets.graders]
         pages = {name: text for sheet in sheets for name, text in label_files(sheet, file.stem).items()}
-        found.hand_out()
+        session.hand_out()
         for name, text in pages.items():
             write_atomic(file.parent / name, text)
         written = [str(file.parent / name) for name in pages]
         tell({"written": written}, [f"wrote {path}" for path in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
-        desk = workflow.LabelDesk(found)
+        desk = workflow.LabelDesk(session)
         with workflow.listen(desk, workflow.HOST, port) as server:
             root = f"http://{workflow.HOST}:{server.server_address[1]}"
-            addresses = {grader: f"{root}{desk.path(grader)}" for grader in found.sheets.graders}
+            addresses = {grader: f"{root}{desk.path(grader)}" for grader in session.sheets.graders}
             lines = [*(f"{grader} grades at {address}" for grader, address in addresses.items()), "Ctrl-C ends this"]
             tell({"addresses": addresses}, lines)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                new = workflow.take_over(found.folder)
-                say(ctx, {**found.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
+                new = workflow.take_over(session.folder)
+                say(ctx, {**session.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:

@@ -82,36 +82,36 @@ def datasheet(
             opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
         with working(opts.WHOLE):
-            given = {name: ctx.params[name] for name in ("seed", "keep_going")}
-            sheets = workflow.measure_log(RunFolder(out), log, mapping, old=compare or (), **given)
+            options = {name: ctx.params[name] for name in ("seed", "keep_going")}
+            sheets = workflow.measure_log(RunFolder(out), log, mapping, old=compare or (), **options)
         _show(ctx, RunFolder(out), sheets)
         return
     if log_map or only or keep_going:
         opts.refuse(ctx, "--map, --only and --keep-going are for --from")
-    who, folder = opts.payer(ctx), RunFolder(out if run is None else run)
+    models, folder = opts.payer(ctx), RunFolder(out if run is None else run)
     panel = () if run is None else workflow.panel_of(folder)
     judges = [*panel, *workflow.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
         opts.refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
-    wanted = workflow.tested_by(None if run is None else workflow.open_locked(folder).study)
+    criteria = workflow.tested_by(None if run is None else workflow.open_locked(folder).study)
     if rubric is not None:
         from assaymark.judging import find_rubric
 
-        wanted = find_rubric(rubric)
+        criteria = find_rubric(rubric)
     if dry_run:
         forecast = workflow.expect_datasheets(
-            folder, judges, workflow.prices_of(who), tasks, seed, strict, pointwise, wanted
+            folder, judges, workflow.prices_of(models), tasks, seed, strict, pointwise, criteria
         )
         opts.say_forecast(ctx, forecast)
         return
     with working():
         sheets = workflow.measure_judges(
-            folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
-            pointwise=pointwise, rubric=wanted, study=run is not None,
+            folder, judges, models, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
+            pointwise=pointwise, rubric=criteria, study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (),
         )  # fmt: skip
-    _show(ctx, folder, sheets, who)
+    _show(ctx, folder, sheets, models)
 
 
 def _show(ctx: typer.Context, folder: RunFolder, sheets: MadeSheets, who: Models | None = None) -> None:
@@ -170,21 +170,21 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         key_env: KeyEnv = None, ledger: opts.Ledger = None, budget: Budget = None, prices: PriceFile = None,
         strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
-        given = ctx.params
-        wanted = {name: given[name] for name in _ASKED}
-        who = opts.payer(ctx)
-        folder = RunFolder(out or workflow.default_folder(wanted))
-        text, source = workflow.plan_text(plan, wanted)
+        params = ctx.params
+        options = {name: params[name] for name in _ASKED}
+        models = opts.payer(ctx)
+        folder = RunFolder(out or workflow.default_folder(options))
+        text, source = workflow.plan_text(plan, options)
         if dry_run:
-            forecast = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(who))
+            forecast = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(models))
             opts.say_forecast(ctx, forecast)
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
         with working():
-            done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC))
+            done = getattr(workflow, verb)(folder, text, source, models, now=datetime.now(UTC))
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
-        opts.say_paid(ctx, folder, who, value, done.lines, [f"page: {done.page}"])
+        opts.say_paid(ctx, folder, models, value, done.lines, [f"page: {done.page}"])
 
 
 _asking("qa", "bench_qa", "ask models the static questions T1 to T7",
@@ -273,8 +273,8 @@ def season_step(
         wanted = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
-    who = opts.payer(ctx)
-    _run(ctx, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
+    models = opts.payer(ctx)
+    _run(ctx, season, models, lambda *args, **named: workflow.step_season(*args, day=wanted, **named))
 
 
 @season.command("run", short_help="run every day that is due", epilog=examples(
@@ -285,12 +285,12 @@ def season_run(
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run every day that is due, a replay to its end; resumes after a kill."""
-    who = opts.payer(ctx)
+    models = opts.payer(ctx)
     if dry_run:
-        forecast = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
+        forecast = workflow.expect_season_run(RunFolder(season), workflow.prices_of(models), now=datetime.now(UTC))
         opts.say_forecast(ctx, forecast)
         return
-    _run(ctx, season, who, workflow.run_season)
+    _run(ctx, season, models, workflow.run_season)
 
 
 @season.command("judge", short_help="have the panel grade every record", epilog=examples(
@@ -301,15 +301,15 @@ def season_judge(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Have the panel grade every record, whole and period by period; resumes after a kill."""
-    folder, who = RunFolder(season), opts.payer(ctx)
+    folder, models = RunFolder(season), opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(models)))
         return
     with working():
-        done = workflow.judge_season(folder, who)
+        done = workflow.judge_season(folder, models)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.done, "lines": done.lines, "next": then}
-    opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
+    opts.say_paid(ctx, folder, models, value, done.lines, [f"next: {then}"])
 
 
 @season.command("publish", short_help="measure, decide and write the site", epilog=examples(
@@ -327,13 +327,13 @@ def season_publish(
     say(ctx, value, done.lines)
 
 
-def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]) -> None:
+def _run(ctx: typer.Context, season: Path, models: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
     with working():
-        done = verb(folder, who, now=datetime.now(UTC))
+        done = verb(folder, models, now=datetime.now(UTC))
     days = [str(day) for day in done.done]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
-    opts.say_paid(ctx, folder, who, value, done.lines)
+    opts.say_paid(ctx, folder, models, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:

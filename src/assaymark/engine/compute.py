@@ -132,12 +132,12 @@ class Turns:
         self._attempts = attempts
         self._lost: Counter[int] = Counter()
 
-    def lost(self, task: Task, why: str) -> None:
+    def lost(self, task: Task, reason: str) -> None:
         """Note that whoever had this task is gone."""
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
-            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {why}",))])
+            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {reason}",))])
         self.waiting.append(task)
 
 

@@ -255,10 +255,10 @@ def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
-def _there(connection: sa.Connection, wanted: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
+def _there(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
     """Those tables that there are: a ledger gets those of batches and chunks when it first has some."""
     there = set(sa.inspect(connection).get_table_names())
-    return [table for table in wanted if table.name in there]
+    return [table for table in tables if table.name in there]
 
 
 def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
@@ -417,8 +417,8 @@ class Ledger:
             differences: list[str] = []
             checked = 0
             for table in _there(connection, checks):
-                wanted = database.NOTES if table is schema.meta else sa.select(table)
-                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
+                query = database.NOTES if table is schema.meta else sa.select(table)
+                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings():
                     checked += 1
                     try:
                         checks[table](row)
@@ -496,10 +496,10 @@ class Ledger:
         if len(asked) <= _KEYS_WORTH_A_SCAN:
             answered = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
         else:  # all replies are gone over once
-            wanted = frozenset(asked)
+            targets = frozenset(asked)
             with self._store.reading() as connection:
-                found = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
-                answered = {key for key in found if key in wanted}
+                replied = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
+                answered = {key for key in replied if key in targets}
         return [key for key in asked if key not in answered]
 
     def pending_models(self) -> dict[str, int]:
@@ -556,8 +556,8 @@ class Ledger:
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
-            wanted = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
-            rows = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
+            query = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
+            rows = connection.execution_options(yield_per=10_000).execute(query, {"since": since}).mappings()
             for row in rows:
                 facts = Reply(text="", **schema.facts_of(row)[0])
                 yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])

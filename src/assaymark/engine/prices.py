@@ -134,8 +134,8 @@ class Prices:
             return None
         cached = min(cached_tokens or 0, input_tokens)
         dear = price.input * (input_tokens - cached) + price.output * output_tokens
-        whole = dear + (price.input if price.cached is None else price.cached) * cached
-        return whole * (price.batch if batch else 1.0) / _MILLION
+        cost = dear + (price.input if price.cached is None else price.cached) * cached
+        return cost * (price.batch if batch else 1.0) / _MILLION
 
     def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
         """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing."""
@@ -243,7 +243,7 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
 
 # A budget for calls: what was paid, what is under way, and whether the next call may be sent
 
-Place = tuple[str, int]
+AttemptId = tuple[str, int]
 """Key and number of an attempt."""
 
 _MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
@@ -255,7 +255,7 @@ _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
 
 Books = tuple[
-    dict[Place, float], dict[Place, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
+    dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
 ]  # fmt: skip
 """What a ledger says was paid: replies at their cost, the bounds of attempts that may have been paid, models without a
 price, what replies took of their bounds, and the time of the last reply."""
@@ -300,11 +300,11 @@ class SpendLimit:
             raise ValueError(f"a budget must be a number of USD, 0 or more (got {limit_usd})")
         self.limit_usd, self._bound, self._cost, self._share = limit_usd, bound, cost, share
         self.stopped: str | None = None
-        self._paid: dict[Place, float] = {}
+        self._paid: dict[AttemptId, float] = {}
         self._paid_usd = 0.0
-        self._mine: set[Place] = set()
-        self._cut_off: dict[Place, Bound] = {}
-        self._perhaps: dict[Place, Bound] = {}
+        self._mine: set[AttemptId] = set()
+        self._cut_off: dict[AttemptId, Bound] = {}
+        self._perhaps: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[Manner, _Seen] = {}
         self._read: Counter[str] = Counter()
@@ -328,11 +328,11 @@ class SpendLimit:
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         """A call's bound before so many replies, then the most that these took, and some more."""
-        seen = self._seen.get(most.manner)
-        if seen is None or seen.n < least:
+        usage = self._seen.get(most.manner)
+        if usage is None or usage.n < least:
             return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(seen.n, 1.5)
-        return min(seen.input * more, 1.0) * most.input + seen.output * more * most.output
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(usage.n, 1.5)
+        return min(usage.input * more, 1.0) * most.input + usage.output * more * most.output
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
@@ -374,8 +374,8 @@ class SpendLimit:
         answered = ledger.answered(since=self._until - _MARGIN_S)
         unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
         in_batches = ledger.batches.answered_in_batches([answer.key for answer in unpaid])
-        paid: dict[Place, float] = {}
-        unpriced: dict[Place, str] = {}
+        paid: dict[AttemptId, float] = {}
+        unpriced: dict[AttemptId, str] = {}
         for answer in unpaid:
             cost = self._cost(answer.model, answer.reply, answer.key in in_batches)
             if cost is None:
@@ -393,14 +393,14 @@ class SpendLimit:
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(answer.finished_at for answer in unpaid)])
         # what the newest of these replies took of their bounds, some of each model
-        wanted: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
             self._read[answer.model] += 1
             if self._read[answer.model] <= _READ_TO_LEARN and answer.reply.finish != "refusal":
-                wanted[answer.key] = answer.reply
+                replies[answer.key] = answer.reply
         shares = [
-            (_manner(call), share) for call in (ledger.load(list(wanted), {}) if wanted else ())
-            if self._share is not None and (share := self._share(call, wanted[call.key])) is not None
+            (_manner(call), share) for call in (ledger.load(list(replies), {}) if replies else ())
+            if self._share is not None and (share := self._share(call, replies[call.key])) is not None
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
 
@@ -415,7 +415,7 @@ class SpendLimit:
             self._seen.setdefault(manner, _Seen()).add(share)
         self.wake()
 
-    def _pay(self, place: Place, cost: float) -> None:
+    def _pay(self, place: AttemptId, cost: float) -> None:
         if place not in self._paid:
             self._paid[place] = cost
             self._paid_usd += cost
@@ -428,7 +428,7 @@ class SpendLimit:
             self.wake()
         while most is not None and self.stopped is None and not shut():
             # the largest amount by which one call may cost more than it is held at
-            to_spare = max(0.0, *(one.usd - self._expected(one) for one in (most, *(one.most for one in self._holds))))
+            to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + to_spare
             if most.usd == 0 or self._fits(needed):
                 hold = Reservation(self, call, most)

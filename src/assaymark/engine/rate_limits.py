@@ -95,14 +95,14 @@ def reserve(
     for bucket, more in corrections.items():
         connection.execute(_ADD, {**at, "now": bucket, "more_requests": 0, "more_tokens": more})
     used = connection.execute(_USED, at).mappings().all()
-    wanted = [min(n, limits.tokens_per_minute or n) for n in tokens]
+    demands = [min(n, limits.tokens_per_minute or n) for n in tokens]
     requests, taken, granted = sum(row["requests"] for row in used), sum(row["tokens"] for row in used), 0
-    for more in wanted:
+    for more in demands:
         requests, taken = requests + 1, taken + more
         if requests > (limits.requests_per_minute or math.inf) or taken > (limits.tokens_per_minute or math.inf):
             break
         granted += 1
-    booked = {"more_requests": granted, "more_tokens": sum(wanted[:granted])}
+    booked = {"more_requests": granted, "more_tokens": sum(demands[:granted])}
     if granted and connection.execute(_ADD, {**at, "now": now, **booked}).rowcount == 0:
         new = {"requests": booked["more_requests"], "tokens": booked["more_tokens"]}
         connection.execute(sa.insert(windows), {"provider": at["at"], "bucket": now, **new})
@@ -209,8 +209,8 @@ class Breaker:
             elif self._failures >= self._patience.failures and self._open_until is None:
                 self._open_until = now + self._patience.cool_down_s
 
-    def _stop(self, why: str) -> None:
-        self.stopped = self.stopped or f"{why}; {KEPT}"
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or f"{reason}; {KEPT}"
 
 
 def asked_wait_s(error: ModelError) -> float:

@@ -285,7 +285,7 @@ class _Reading(Cells):
         trial = np.empty_like(result)
         trial[order] = (rank + np.repeat(turn, size)) % np.repeat(size, size)
         n, most = int((size > 1).sum()), int(size.max())
-        self.filled.append(f"{n:,} results stand more than once (up to {most} times) and are read as trials")
+        self.filled.append(f"{n:,} result{'s' * (n != 1)} given more than once (up to {most} times), read as trials")
         return trial
 
     def finish(self, shape: Shape, scored: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:

@@ -53,14 +53,14 @@ def analyse(
     note("agreement")
     comparisons = Comparisons.of_table(panel.table, study, style)
     if study.rubric.coefficient == "alpha":
-        found = list(measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
+        measured = list(measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
     else:
-        found = list(measure_panel.agreement_measurements(panel, rng))
+        measured = list(measure_panel.agreement_measurements(panel, rng))
     plan, other = (averaging(panel.table, study, ddof=d) for d in (study.inference.ddof, 1 - study.inference.ddof))
     if plan != other and study.rubric.coefficient != "alpha":
-        found += measure_panel.other_ddof_measurements(panel, gated(panel.table, study, other))
+        measured += measure_panel.other_ddof_measurements(panel, gated(panel.table, study, other))
     note("judges")
-    found += measure_panel.judge_measurements(panel)
+    measured += measure_panel.judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
     whole = panel
@@ -74,25 +74,25 @@ def analyse(
             scores, part = comparisons.fitted(judges)
             row, agent = np.nonzero(~np.isnan(scores[..., 0]))
             _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
-            own = Design.of(
+            refit = Design.of(
                 scores[row, agent], agent, cycle.ravel(), comparisons.cluster[row[at]], len(comparisons.agents)
             )
-            first = first if place else own
-            for into, values in zip(patched, own.levels_with_ends(panel.level), strict=True):
+            first = first if place else refit
+            for into, values in zip(patched, refit.levels_with_ends(panel.level), strict=True):
                 into[:, panel.block(place)] = values
         levels, design = (patched[0], patched[1], patched[2]), first
         whole = replace(panel, design=design)
-    found += level_measurements(whole, levels)
+    measured += level_measurements(whole, levels)
     note("contrasts")
-    found += _comparisons(panel, comparisons, levels, rng)
+    measured += _comparisons(panel, comparisons, levels, rng)
     if people is not None:
-        rules, contrasts = study.inference, [measurement for measurement in found if measurement.name == "contrast"]
-        found += people_measurements(
+        rules, contrasts = study.inference, [measurement for measurement in measured if measurement.name == "contrast"]
+        measured += people_measurements(
             comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
             study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,
             OrderPlan.of(study).unit, power=rules.mde_power,
         )  # fmt: skip
-    return tuple(found)
+    return tuple(measured)
 
 
 def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) -> tuple[Measurement, ...]:
@@ -105,8 +105,8 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
     (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
     comparisons = Comparisons.of_table(panel.table, study)
     if study.claims.dimensions == (AGGREGATE,):  # the first scale alone
-        known = None if comparisons.records is None else (comparisons.records[0][..., :1], *comparisons.records[1:])
-        comparisons = replace(comparisons, names=comparisons.names[:1], cells=comparisons.cells[..., :1], records=known)
+        whole = None if comparisons.records is None else (comparisons.records[0][..., :1], *comparisons.records[1:])
+        comparisons = replace(comparisons, names=comparisons.names[:1], cells=comparisons.cells[..., :1], records=whole)
     effects = [
         number(panel.measure, "score.effect", {"dimension": name, "agent": agent}, levels[a, s], (1, "level"), "")
         for s, name in enumerate(panel.names)
@@ -125,12 +125,12 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
     return (*agreed, *judges, *effects, *dropped, *order_measurements(comparisons, OrderPlan.of(study), panel.measure))
 
 
-def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
+def _comparisons(panel: Panel, table: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
     """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
     tests = pair_tests(panel, rng)
-    yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
-    yield from measure_panel.alpha_measurements(found, panel.level, panel.measure)
-    yield from measure_panel.variance_measurements(found, panel.measure)
+    yield from order_measurements(table, OrderPlan.of(panel.study), panel.measure, tests)
+    yield from measure_panel.alpha_measurements(table, panel.level, panel.measure)
+    yield from measure_panel.variance_measurements(table, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)
 
@@ -181,14 +181,14 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
         """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
         levels are ``x`` [S]."""
-        pairs, wanted = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
+        pairs, cross_pairs = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
         margins = np.empty((judges, *tables.shape[:2], x.size), dtype=np.int64)
         for p, (a, b) in enumerate(pairs):
             margins[a], margins[b] = tables[:, :, p].sum(axis=3), tables[:, :, p].sum(axis=2)
-        products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in wanted]
+        products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in cross_pairs]
         n = tables[:, :, 0].sum(axis=(2, 3))
         columns = np.concatenate([n[None], margins @ x, margins @ (x * x), np.stack(products)])
-        return KappaSums(columns.astype(np.float64), judges, tuple(wanted), rubric.coefficient)
+        return KappaSums(columns.astype(np.float64), judges, tuple(cross_pairs), rubric.coefficient)
 
     def counted(f: int | None) -> measure_panel.Counted:
         there = np.flatnonzero(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])

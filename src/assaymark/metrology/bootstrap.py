@@ -230,7 +230,7 @@ def intraclass(
     n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
     own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
     # A constant judge leaves float noise here, which is no spread.
-    own_a, own_b = (np.where(own <= _FLAT * x * x, 0.0, own) for own, x in ((own_a, a), (own_b, b)))
+    own_a, own_b = (np.where(variance <= _FLAT * x * x, 0.0, variance) for variance, x in ((own_a, a), (own_b, b)))
     shared = np.where((own_a > 0) & (own_b > 0), n * np.asarray(products) - a * b, 0.0)
     apart = own_a + own_b - 2 * shared
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -325,9 +325,9 @@ class KappaSums:
             )
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
-        if isinstance(found := make()[0], str):
-            raise NotMeasurableError(found)
-        return found
+        if isinstance(result := make()[0], str):
+            raise NotMeasurableError(result)
+        return result
 
     def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
@@ -375,13 +375,13 @@ class KappaSums:
         half = t_quantile(0.5 + level / 2, g - 1) * spread
         low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
         method = f"delete-one-{unit} jackknife, t({g - 1})"
-        found: list[Interval | str] = []
+        results: list[Interval | str] = []
         for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
             if gone:
-                found.append(f"no interval: {AGREEMENT[self.form]} is undefined without {gone} of the {g} {unit}s")
+                results.append(f"no interval: {AGREEMENT[self.form]} is undefined without {gone} of the {g} {unit}s")
             else:
-                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
-        return found
+                results.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
+        return results
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:

@@ -36,8 +36,8 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
             fail(source, name, what)
         broken = x != np.floor(x)
         if broken.any():
-            seen = float(x[broken][0])
-            fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
+            rating = float(x[broken][0])
+            fail(source, name, f"ratings must be whole (first that is not: {rating!r}); use round_half_up, then clip")
         # Beyond this, the conversion below would wrap around into the scale.
         x = np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
     _shaped(source, name, x, ndim)

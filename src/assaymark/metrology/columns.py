@@ -54,15 +54,15 @@ class Problems:
         """One problem."""
         self.problems.append(Problem(where, what))
 
-    def rows(self, bad: Bools, column: str, what: str, seen: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
+    def rows(self, bad: Bools, column: str, what: str, values: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
         """One problem a row of ``bad`` [rows]."""
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
         for row in places[:LISTED].tolist():
-            value = seen[row] if seen is not None else None
+            value = values[row] if values is not None else None
             value = value.as_py() if isinstance(value, pa.Scalar) else value
             shown = "nothing" if value is None else f"{value!r:.60}"
-            self.add(f"row {row + 1}, {column}", what if seen is None else f"{what} (got {shown})")
+            self.add(f"row {row + 1}, {column}", what if values is None else f"{what} (got {shown})")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,26 +155,26 @@ class Columns:
     def digest(self, weights: Floats) -> str:
         """Sixteen hex digits over everything that analyses read, whatever the order of the rows."""
         order = np.lexsort((self.numbers["trial"], self.codes["judge"], self.codes["trajectory"]))
-        found = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
+        hasher = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
         for name in sorted(self.codes):
-            found.update(repr((name, self.names[name])).encode())
-            found.update(self.codes[name][order].tobytes())
+            hasher.update(repr((name, self.names[name])).encode())
+            hasher.update(self.codes[name][order].tobytes())
         for name in sorted(self.numbers):
-            found.update(name.encode() + self.numbers[name][order].tobytes())
-        found.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
-        return found.hexdigest()[:16]
+            hasher.update(name.encode() + self.numbers[name][order].tobytes())
+        hasher.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
+        return hasher.hexdigest()[:16]
 
-    def _check(self, found: Problems) -> None:
+    def _check(self, flaws: Problems) -> None:
         """What would make the table ambiguous."""
-        found.problems += name_problems({name: self.names[name] for name in _NAMED})
+        flaws.problems += name_problems({name: self.names[name] for name in _NAMED})
         for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
-            found.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
+            flaws.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
         if "derivation" in self.names and "honest" not in self.names["derivation"]:
-            found.add("derivation", "no row is honest; control cells are held against honest records")
+            flaws.add("derivation", "no row is honest; control cells are held against honest records")
         all_values = {**self.codes} | {
             name: self.numbers[name] for name in ("replicate", "length") if name in self.numbers
         }
-        for one, others in (
+        for name, others in (
             ("judge", ("family",)),
             ("agent", ("agent_family",)),
             ("trajectory", ("agent", "cluster", "cycle", "format", "derivation", "parent")),
@@ -182,19 +182,19 @@ class Columns:
             ("trajectory", ("replicate", "length")),
         ):
             for other in others:
-                if one not in self.codes or other not in all_values:
+                if name not in self.codes or other not in all_values:
                     continue
                 # Each goes with one other: two of them name neither.
-                codes, names, values = self.codes[one], self.names[one], all_values[other]
+                codes, names, values = self.codes[name], self.names[name], all_values[other]
                 first = np.empty(len(names), dtype=np.int64)
                 first[codes[::-1]] = values[::-1]
                 wrong = np.unique(codes[np.flatnonzero(first[codes] != values)])
-                found.more += max(0, wrong.size - LISTED)
+                flaws.more += max(0, wrong.size - LISTED)
                 for code in wrong[:LISTED].tolist():
-                    seen = np.unique(values[codes == code]).tolist()
-                    shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
+                    distinct = np.unique(values[codes == code]).tolist()
+                    shown = [self.names[other][k] if other in self.names else str(k) for k in distinct]
                     more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
-                    found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
+                    flaws.add(f"{name} {names[code]}", f"one {name} has one {other} (got {', '.join(shown[:5])}{more})")
         trial = self.numbers["trial"]
         numbers, place = np.unique(trial, return_inverse=True)
         key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
@@ -202,12 +202,12 @@ class Columns:
         again = np.zeros(key.size, dtype=bool)
         again[order[1:]] = key[order][1:] == key[order][:-1]
         rows = np.flatnonzero(again)
-        found.more += max(0, rows.size - LISTED)
+        flaws.more += max(0, rows.size - LISTED)
         for row in rows[:LISTED].tolist():
             where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
-            found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
+            flaws.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
         if not self.usable.any():
-            found.add("", "no row has a score on every dimension")
+            flaws.add("", "no row has a score on every dimension")
 
 
 def read_scores(
@@ -224,8 +224,8 @@ def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
     what = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
     wrong = [
         Problem(column, f"{what} (got {name!r:.60})")
-        for column, given in names.items()
-        for name in given
+        for column, entries in names.items()
+        for name in entries
         if not _NAME.fullmatch(name)
     ]
     if AGGREGATE in names.get("judge", ()):
@@ -268,7 +268,7 @@ def _kind_of(kind: pa.DataType) -> str:
 
 
 def named_dimensions(
-    schema: pa.Schema, wanted: Sequence[str] | None, numeric: Sequence[str]
+    schema: pa.Schema, names: Sequence[str] | None, numeric: Sequence[str]
 ) -> tuple[tuple[str, ...], list[Problem]]:
     """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
     columns = schema.names
@@ -283,12 +283,12 @@ def named_dimensions(
             meant = next((f"; is it {other!r}?" for other in unknown if close and other.lower() == close[0]), "")
             what = f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}"
             problems.append(Problem(name, what))
-    if wanted is None and _CHECKED in (schema.metadata or {}):
-        wanted = schema.metadata[_CHECKED].decode(errors="replace")
-    if isinstance(wanted, str):
-        wanted = [name.strip() for name in wanted.split(",")]
-    if wanted is None:
-        wanted = numeric or [name for name in unknown if name in SCORE_NAMES]
+    if names is None and _CHECKED in (schema.metadata or {}):
+        names = schema.metadata[_CHECKED].decode(errors="replace")
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
+    if names is None:
+        names = numeric or [name for name in unknown if name in SCORE_NAMES]
         if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
             # Numeric columns, of which only a person knows whether they are scores.
             places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
@@ -296,11 +296,11 @@ def named_dimensions(
             flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
             advice = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
             return (), [*problems, Problem("dimensions", f"{advice} (got {', '.join(places)}{more})")]
-    if not wanted:
+    if not names:
         problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
     chosen = []
-    for name in sorted(set(wanted)):
-        if list(wanted).count(name) > 1:
+    for name in sorted(set(names)):
+        if list(names).count(name) > 1:
             problems.append(Problem(name, "this dimension is named more than once"))
         if name == AGGREGATE or name in KNOWN:
             problems.append(Problem(name, "this name is not available for a dimension"))
@@ -340,11 +340,11 @@ def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, .
 def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
     """The names that occur, sorted, and the place of each row's name among them; ``codes`` [rows] are places now."""
     used = np.bincount(codes, minlength=len(names)) > 0
-    kept = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
-    if kept == names:
-        return tuple(kept), codes
-    place = {name: k for k, name in enumerate(kept)}
-    return tuple(kept), np.array([place.get(name, 0) for name in names], dtype=codes.dtype)[codes]
+    present = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
+    if present == names:
+        return tuple(present), codes
+    place = {name: k for k, name in enumerate(present)}
+    return tuple(present), np.array([place.get(name, 0) for name in names], dtype=codes.dtype)[codes]
 
 
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
@@ -423,8 +423,8 @@ def score_table_of(
     lowest = np.full((counts.size, scores.shape[1]), np.nan)
     lowest[slot[::-1]] = scores[usable][::-1]  # the last to be written is the lowest trial
     opening, scored = lowest.reshape(*shape, -1), counts.reshape(shape) > 0
-    whole: Bools = np.asarray(scored.all(axis=1))
-    complete, rest = (np.flatnonzero(first & which) for which in (whole, scored.any(axis=1) & ~whole))
+    full: Bools = np.asarray(scored.all(axis=1))
+    complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
     chosen, n = np.concatenate([complete, rest]), complete.size
 
     def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
@@ -458,20 +458,20 @@ def score_table_of(
         [(labels, code[chosen]) for labels, code in ((agents, agent), cycles, names_of("cluster", chosen), formats)],
         (judges, tuple(names["family"][k] for k in codes["family"][order[where]]), columns.dimensions, share),
         mean[chosen], opening[chosen], bool((counts > 1).any()),
-        _repeats(of, whole, mean @ share, opening @ share, names["agent"]),
+        _repeats(of, full, mean @ share, opening @ share, names["agent"]),
         of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,
-        left_out=tuple(names["trajectory"][k] for k in ids[first & ~whole]), digest=columns.digest(share),
+        left_out=tuple(names["trajectory"][k] for k in ids[first & ~full]), digest=columns.digest(share),
         lacking=lacking.reshape(-1, len(agents)), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
 
 
 def _repeats(
-    of: Mapping[str, Ints], whole: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
+    of: Mapping[str, Ints], full: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
 ) -> dict[str, tuple[Floats, ...]]:
     """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
     if "replicate" not in of:
         return {}
-    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(whole)
+    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(full)
     # Ties keep the order of trajectories, of which the first stands for its replicate.
     scored = scored[np.lexsort((of["replicate"][scored], cycle[scored], agent[scored]))]
     key = np.stack([agent[scored], cycle[scored], of["replicate"][scored]])

@@ -56,9 +56,9 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     active = group_sums(graded.astype(np.float64), codes, clusters) > 0
     width = max(1, int(active.sum(axis=1).max()))
     if width < grades.shape[1]:  # of a crowd each cluster has few judges, and no other has a share in its fit
-        own = np.argsort(~active, axis=1, kind="stable")[:, :width]
-        scores, part = panel_fit(np.take_along_axis(grades, own[codes], axis=1), codes, clusters)
-        return scores, np.where(part < 0, -1, own[codes, part])
+        columns = np.argsort(~active, axis=1, kind="stable")[:, :width]
+        scores, part = panel_fit(np.take_along_axis(grades, columns[codes], axis=1), codes, clusters)
+        return scores, np.where(part < 0, -1, columns[codes, part])
     values = np.where(graded, grades, 0.0)
     count = graded.sum(axis=1)
     some = np.maximum(count, 1)
@@ -161,12 +161,12 @@ class Comparisons:
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
         place = grades.cycle * a + grades.agent
         # The plan's covariates [N, Q] of all graded records, where all of them are known.
-        names, lengths, own = study.claims.covariates, None, style or {}
-        given = {name: [own[name][key] for key in grades.trajectories] for name in names if name in own}
+        names, lengths, styles = study.claims.covariates, None, style or {}
+        columns = {name: [styles[name][key] for key in grades.trajectories] for name in names if name in styles}
         if grades.lengths is not None:
-            given["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
-        if names and all(name in given for name in names):
-            covariates = np.array([given[name] for name in names], dtype=np.float64).T
+            columns["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
+        if names and all(name in columns for name in names):
+            covariates = np.array([columns[name] for name in names], dtype=np.float64).T
             lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster

@@ -279,16 +279,16 @@ def _split(
     ends: Callable[[Floats, Ints], Sequence[Floats]],
 ) -> list[Tested]:  # fmt: skip
     """Each pair's tests, from the p-values of all of their columns, with ``ends`` where intervals are wanted."""
-    found, start = [], 0
-    for (sums, counts), wanted in zip(parts, intervals, strict=False):
+    tests, start = [], 0
+    for (sums, counts), interval in zip(parts, intervals, strict=False):
         width = sums.shape[1]
         low, high = np.full((2, width), np.nan)
-        if wanted:
+        if interval:
             low[:leading], high[:leading] = ends(sums[:, :leading], counts)
         difference = settle(sums.sum(axis=0) / counts.sum())
-        found.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
+        tests.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
-    return found
+    return tests
 
 
 # All pairs at once: a t test whose variance leans on that of all pairs, also for clusters that follow each other.

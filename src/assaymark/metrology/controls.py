@@ -73,8 +73,8 @@ def cell_agreement(
         checks.probability(source, "quantile", quantile)
     # Mean over the judges of each family [n, F], NaN where none has a score.
     tables = list[Floats]()
-    for name, given in (("cell", cell), ("honest", honest)):
-        scores = estimates.scores_of(source, name, given, 2)
+    for name, grades in (("cell", cell), ("honest", honest)):
+        scores = estimates.scores_of(source, name, grades, 2)
         if (judges := scores.shape[1]) != len(families):
             checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
         member = np.array([[family == other for other in names] for family in families], dtype=np.float64)
@@ -84,8 +84,8 @@ def cell_agreement(
     checks.labels(source, "honest_cluster", honest_cluster, len(tables[1]))
     codes = estimates.cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
     in_cell, in_honest = (~np.isnan(table).any(axis=1) for table in tables)
-    for name, whole in (("cell", in_cell), ("honest", in_honest)):
-        if not whole.any():
+    for name, complete in (("cell", in_cell), ("honest", in_honest)):
+        if not complete.any():
             raise NotMeasurableError(f"cell_agreement: no {name} record has a score from every judge family")
     texts, records = tables[0][in_cell], tables[1][in_honest]
     _, codes = np.unique(codes[np.concatenate([in_honest, in_cell])], return_inverse=True)
@@ -287,7 +287,7 @@ class _Held:
         scores, self.rows = _variants(table, self.drops), np.arange(table.n)
         self.quartile = np.quantile(self.reference, 0.25, axis=1) if honest.n else np.full(len(scores), np.nan)
         place = {family: v for v, family in enumerate(self.drops, start=1)}
-        own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
+        makers = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
         self.family = ", ".join(sorted(set(cell.composers) & set(table.families))) or None
         if kind in PAIRED:
             where = {key: row for row, key in enumerate(honest.trajectories)}
@@ -306,7 +306,7 @@ class _Held:
             self.method = "mean difference from the honest first quartile"
         rows = self.rows
         gaps = scores[:, rows, 0] - base
-        without = gaps[own[rows], np.arange(rows.size)]
+        without = gaps[makers[rows], np.arange(rows.size)]
         codes, at = np.unique(table.cluster[rows], return_inverse=True)
         self.clusters, self.counts = [table.clusters[c] for c in codes], np.bincount(at, minlength=codes.size)
         self.sums = estimates.group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
@@ -326,9 +326,9 @@ class _Held:
         self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if kind in FALLING else p
         # Whether the composer's own judges move the gate number so far that it is primary without them.
         self.triggered = tested and self.family is not None and halo >= study.cells.halo - TOLERANCE
-        self.primary: tuple[int, Ints, str] = 0, np.zeros_like(own), "panel"
+        self.primary: tuple[int, Ints, str] = 0, np.zeros_like(makers), "panel"
         if kind in GATED and self.triggered:
-            self.primary = blank.size - 2, own, f"without {self.family}"
+            self.primary = blank.size - 2, makers, f"without {self.family}"
         self.chosen: Floats = scores[self.primary[1], np.arange(table.n)]
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
@@ -346,8 +346,8 @@ class _Held:
         self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
     ) -> Measurement:
         """One column of differences as a measurement."""
-        found = None if state else contrast_of(self.tested, column, self.rows.size)
-        return measured(name, {"cell": self.cell.kind, **labels}, found, self.study, (self.rows.size, "trajectories"),
+        effect = None if state else contrast_of(self.tested, column, self.rows.size)
+        return measured(name, {"cell": self.cell.kind, **labels}, effect, self.study, (self.rows.size, "trajectories"),
                         method or self.method, state or "ok", detail,
                         inputs=f"{self.honest.digest}+{self.cell.table.digest}")  # fmt: skip
 

@@ -147,11 +147,11 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
     cluster[table.cycle] = table.cluster
     within, product, between, between_product, level = np.zeros((5, width))
     pairs, freedom, between_freedom, spread, own, inverse = 0, 0, 0, 0.0, 0.0, 0.0
-    for one, other in combinations(range(a), 2):
-        common = np.flatnonzero(present[one] & present[other])
+    for agent, other in combinations(range(a), 2):
+        common = np.flatnonzero(present[agent] & present[other])
         if not common.size:
             continue
-        first, second = means[one, common], means[other, common]
+        first, second = means[agent, common], means[other, common]
         _, code, sizes = np.unique(cluster[common], return_inverse=True, return_counts=True)
         n, g, squares = code.size, sizes.size, float(np.square(sizes).sum())
         (x, x_out), (y, y_out) = _centred(first, code, sizes), _centred(second, code, sizes)
@@ -198,11 +198,11 @@ def _grubbs(variances: Floats, judges: int) -> Floats:
     if judges == 2:
         return np.repeat(variances / 2, 2, axis=0)
     total = variances.sum(axis=0) / (judges - 1)
-    own = np.zeros((judges, variances.shape[1]))
+    sums = np.zeros((judges, variances.shape[1]))
     for (a, b), row in zip(combinations(range(judges), 2), variances, strict=True):
-        own[a] += row
-        own[b] += row
-    return np.asarray((own - total) / (judges - 2))
+        sums[a] += row
+        sums[b] += row
+    return np.asarray((sums - total) / (judges - 2))
 
 
 # Before any judge is called: what this design can detect, and what it can never conclude.
@@ -291,10 +291,10 @@ def preflight(
     scale = checks.whole(source, "dimensions", dimensions, least=1)
     pairs, counts = math.comb(agents, 2), list[Ints]()
     for name, values in (("clusters_per_pair", clusters_per_pair), ("cycles_per_pair", cycles_per_pair)):
-        found = checks.array(source, name, values)
-        if found.shape != (pairs,) or (pairs and (found.dtype.kind not in "iu" or (found < 0).any())):
-            checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {found.shape})")
-        counts.append(found.astype(np.int64))
+        array = checks.array(source, name, values)
+        if array.shape != (pairs,) or (pairs and (array.dtype.kind not in "iu" or (array < 0).any())):
+            checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {array.shape})")
+        counts.append(array.astype(np.int64))
     common, inference = counts[0], study.inference
     consecutive = inference.order_of(clusters) == "consecutive"
     least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
@@ -348,8 +348,8 @@ def preflight(
 
 def dimensions_claimed(study: Study) -> bool:
     """Whether the plan makes claims about dimensions, which then share alpha with the aggregate."""
-    wanted = study.claims.dimensions
-    return wanted is None or bool(set(wanted) - {AGGREGATE})
+    dimensions = study.claims.dimensions
+    return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
@@ -503,7 +503,7 @@ def variance_per_cost(
     cycle = 2 * parts["residual"] / (G * C) + reading
     cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
     calls = G * C * agents * J * T * prices["call"]
-    whole = G * C * agents * prices["record"] + calls
+    total = G * C * agents * prices["record"] + calls
     # Each part falls as 1/size and its cost grows with the size, which cancels.
-    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
+    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, total), "G": (cluster, total)}
     return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}

@@ -36,10 +36,10 @@ def number(
 ) -> Measurement:  # fmt: skip
     """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends.
     An `Estimate` brings its state and its ends along."""
-    given = value.estimate if isinstance(value, Estimate) else value
+    estimate = value.estimate if isinstance(value, Estimate) else value
     if isinstance(value, Estimate):
         state, ends = value.state, (value.low, value.high)
-    finite = None if given is None or math.isnan(given) else float(given)
+    finite = None if estimate is None or math.isnan(estimate) else float(estimate)
     low, high = (None, None) if ends is None or finite is None else ends
     between = low is not None and high is not None and not math.isnan(low)
     return make(
@@ -159,9 +159,9 @@ def cluster_codes(
 def _numbered(codes: bytes) -> Ints:
     """Whole numbers as 0..G-1 in the order in which they come; asked for the same records many times."""
     _, first, places = np.unique(np.frombuffer(codes, dtype=np.int64), return_index=True, return_inverse=True)
-    found = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
-    found.setflags(write=False)
-    return found
+    numbers = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:

@@ -100,20 +100,20 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
     """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
-    whole = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
-    if len(whole) == 2 and whole[0].size and whole[0].size == whole[1].size and size <= _SMALL_SCALE:
+    integers = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
+    if len(integers) == 2 and integers[0].size and integers[0].size == integers[1].size and size <= _SMALL_SCALE:
         # Checked while they pass through the cache once. With a power of two above the scale, stray high bits show in
         # one reduction, and what is still off the scale (such as 0) lands outside the square of good cells.
         stride, strays = 1 << size.bit_length(), 0
         counts = np.zeros(stride * stride, dtype=np.int64)
-        for start in range(0, whole[0].size, _BLOCK):
-            x, y = (column[start : start + _BLOCK] for column in whole)
+        for start in range(0, integers[0].size, _BLOCK):
+            x, y = (column[start : start + _BLOCK] for column in integers)
             strays = (np.bitwise_or.reduce(x) | np.bitwise_or.reduce(y)) & -stride
             if strays:
                 break
             counts += np.bincount(x * stride + y, minlength=stride * stride)
         table = counts.reshape(stride, stride)[1 : size + 1, 1 : size + 1]
-        if not strays and table.sum() == whole[0].size:
+        if not strays and table.sum() == integers[0].size:
             return table
     first, second = checks.ratings(source, "a", a, size), checks.ratings(source, "b", b, size)
     if first.size != second.size:
@@ -367,8 +367,8 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
     if rest is not None and rest.mean is not None and rest.first is not None:
         rest = dataclasses.replace(rest, values=np.where(opening, rest.first, rest.mean))
         rest.values.setflags(write=False)
-    kept = panel_replicates(table.repeats or {}, treatment)
-    return dataclasses.replace(table, scores=scores, replicates=kept, incomplete=rest)
+    repeats = panel_replicates(table.repeats or {}, treatment)
+    return dataclasses.replace(table, scores=scores, replicates=repeats, incomplete=rest)
 
 
 def spearman(a: Floats, b: Floats) -> float:

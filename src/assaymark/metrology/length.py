@@ -86,13 +86,13 @@ class EqualLength:
         """Each judge's slopes [1+U, J, Q] on some clusters and without each unit; whether any length varies."""
         agents, judges, width = self.exposure.shape[1:]
         fits, varies = np.empty((0, judges, width)), False
-        for who, normal in self.normals:
+        for members, normal in self.normals:
             slopes, _, length_varies = solve_regression(
-                estimates.leave_out(normal[rows], consecutive), agents, who.size
+                estimates.leave_out(normal[rows], consecutive), agents, members.size
             )
             if not fits.size:
                 fits = np.empty((slopes.shape[0], judges, width))
-            fits[:, who] = slopes.transpose(0, 2, 1)
+            fits[:, members] = slopes.transpose(0, 2, 1)
             varies |= length_varies
         return fits, varies
 
@@ -122,8 +122,8 @@ class EqualLength:
             tests = recusal.recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            found = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
-            tests = recusal.recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
+            outcome = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
+            tests = recusal.recusal_tests(counts, outcome.tested, outcome.p, outcome.gap, outcome.df, outcome.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -177,8 +177,8 @@ def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -
     table = estimates.scores_of(source, "X", values, 3 if np.ndim(values) == 3 else 2)
     covariates = table if table.ndim == 3 else table[:, :, None]
     if covariates.shape[:2] != shape or covariates.shape[2] > MOST_COVARIATES:
-        wanted = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
-        checks.fail(source, "X", f"must hold {wanted} (got shape {table.shape})")
+        expected = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
+        checks.fail(source, "X", f"must hold {expected} (got shape {table.shape})")
     defined = ~np.isnan(covariates)
     means = np.where(defined, covariates, 0.0).sum(axis=(0, 1)) / np.maximum(defined.sum(axis=(0, 1)), 1)
     return np.asarray(covariates - means)
@@ -259,10 +259,10 @@ def length_p(
         exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(gaps.shape[1]))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
         tests = []
-        for test, held in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
+        for test, total in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
-                gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
+                gap, se, df = _with_causal(*parts, total / max(test.clusters, 1), slopes)
                 test = RecusalTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
             tests.append(test)
     else:
@@ -372,10 +372,10 @@ def judge_slopes(
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
-    kept = np.unique(codes[used.any(axis=1)])
-    if kept.size < 2:
+    present = np.unique(codes[used.any(axis=1)])
+    if present.size < 2:
         return [estimates.undefined("too few clusters")] * judges
-    normal = regression_sums(excess, covariates, used, codes)[kept]
+    normal = regression_sums(excess, covariates, used, codes)[present]
     slopes, _, varies = solve_regression(estimates.leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [estimates.undefined("texts of one agent on one question do not differ in length from others")] * judges
@@ -421,16 +421,16 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
     honest = gated(honest, study)
     lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
-        own = honest.agent == a
-        n = int(own.sum())
-        below = int((lengths[own] < tokens).sum()) if lengths is not None else 0
-        known = lengths is not None and n > 0
-        detail: dict[str, JSON] = {"below": below, "tokens": tokens} if known else {}
+        mask = honest.agent == a
+        n = int(mask.sum())
+        below = int((lengths[mask] < tokens).sum()) if lengths is not None else 0
+        defined = lengths is not None and n > 0
+        detail: dict[str, JSON] = {"below": below, "tokens": tokens} if defined else {}
         state = _NO_LENGTHS if lengths is None else "undefined: no trajectory with a usable score from every judge"
         yield number(
-            Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
+            Measurement, "terse.share", {"agent": agent}, below / n if defined else None, (n, count),
             f"honest records with fewer than {tokens} tokens over all, Wilson interval", state, detail,
-            wilson_ends(below / n, n, level) if known else None, level, inputs=honest.digest,
+            wilson_ends(below / n, n, level) if defined else None, level, inputs=honest.digest,
         )  # fmt: skip
     value, detail, state = None, {}, _NO_LENGTHS
     if lengths is not None:
@@ -461,8 +461,8 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         if tokens_.size:
             best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
             # Evenly by records, not by tokens: a few very long texts would take most of the places.
-            wanted = np.linspace(below_[0], below_[-1], _POINTS - 1)
-            listed = np.unique(np.append(np.searchsorted(below_, wanted), best))
+            targets = np.linspace(below_[0], below_[-1], _POINTS - 1)
+            listed = np.unique(np.append(np.searchsorted(below_, targets), best))
             rows = zip(*(column[listed].tolist() for column in (tokens_, difference, below_)), strict=True)
             value = float(tokens_[best])
             detail = {
@@ -542,11 +542,11 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None else contrasts.contrast_of(test, column, n)
-            if found and turned:
-                ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
-                found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
-            yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
+            tested = None if test is None else contrasts.contrast_of(test, column, n)
+            if tested and turned:
+                ends = (None, None) if tested.low is None or tested.high is None else (-tested.high, -tested.low)
+                tested = replace(tested, difference=-tested.difference + 0.0, low=ends[0], high=ends[1])
+            yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, tested, study,
                            (n, "common cycles"),
                            "mean paired difference within common cycles of length-matched records", estimates.NEVER,
                            {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
@@ -578,16 +578,16 @@ def season_verbosity(
     if above.size != lengths.size or (lengths < 1).any():
         checks.fail(source, "tokens", f"must be 1 or more for each of the {above.size} items (got {lengths.size})")
     checks.probability(source, "level", level)
-    _, who = checks.labels(source, "agents", agents, lengths.size)
+    _, agent_codes = checks.labels(source, "agents", agents, lengths.size)
     names, when = checks.labels(source, "periods", periods, lengths.size)
     doublings = np.log2(lengths)
-    slope = _slope(above, doublings, who)
+    slope = _slope(above, doublings, agent_codes)
     if slope is None or len(names) < 2:
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
     # Ends from the slopes without each period; none where a slope hangs on one period.
     low = high = None
     masks = [when != gone for gone in range(len(names))]
-    left = [_slope(above[rest], doublings[rest], who[rest]) if rest.any() else None for rest in masks]
+    left = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
     if all(slope is not None for slope in left):
         without = np.array(left, dtype=np.float64)
         spread = without - without.mean()
@@ -598,9 +598,9 @@ def season_verbosity(
     return Verbosity(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
 
 
-def _slope(above: Floats, doublings: Floats, who: Ints) -> float | None:
+def _slope(above: Floats, doublings: Floats, codes: Ints) -> float | None:
     """Least squares within agents; None where no length varies."""
-    counts = np.maximum(np.bincount(who), 1)
-    x, y = (values - (np.bincount(who, weights=values) / counts)[who] for values in (doublings, above))
+    counts = np.maximum(np.bincount(codes), 1)
+    x, y = (values - (np.bincount(codes, weights=values) / counts)[codes] for values in (doublings, above))
     squares = float(x @ x)
     return float(x @ y) / squares if squares > _ZERO else None

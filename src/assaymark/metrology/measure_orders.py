@@ -34,55 +34,55 @@ _JUDGES: Final = "two-way variance of judge families and clusters, and t of the 
 
 
 def order_measurements(
-    found: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
+    table: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
     """Every measurement that claims about orders rest on."""
-    tests, agents, clusters = OrderTests(found, plan, make), len(found.agents), (len(found.clusters), "clusters")
+    tests, agents, clusters = OrderTests(table, plan, make), len(table.agents), (len(table.clusters), "clusters")
     detail: dict[str, Any]
-    if found.judged:
+    if table.judged:
         # Which judges share a family with which agents, and whose families the table does not give.
-        lacking = [] if found.families_known else ["judges"]
-        lacking += [] if found.agent_families is not None else ["agents"]
+        lacking = [] if table.families_known else ["judges"]
+        lacking += [] if table.agent_families is not None else ["agents"]
         shared = {
-            judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
-            for judge, row in zip(found.judges, found.own.tolist(), strict=True)
+            judge: [agent for agent, conflict in zip(table.agents, row, strict=True) if conflict]
+            for judge, row in zip(table.judges, table.own.tolist(), strict=True)
         }
-        detail = {"unknown": " and ".join(lacking), "own": shared, "in_parts": found.in_parts, "missing": found.missing}
-        yield number(make, "panel.families", {}, len(set(found.families)), (len(found.judges), "judges"),
+        detail = {"unknown": " and ".join(lacking), "own": shared, "in_parts": table.in_parts, "missing": table.missing}
+        yield number(make, "panel.families", {}, len(set(table.families)), (len(table.judges), "judges"),
                      "families of judges; a judge without a family counts as one", "ok", detail)  # fmt: skip
     if agents > 1:
         yield from _contrasts(tests, other)
-    if found.judged:
+    if table.judged:
         # How much more than the others each judge gives agents of its own family, and for a text of twice the length.
-        for s, name in enumerate(found.names if found.own.any() and agents > 1 else ()):
-            result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
-            rows = [*zip((found.judges[j] for j in result.judges), result.by_judge or (), result.p_holm or (),
+        for s, name in enumerate(table.names if table.own.any() and agents > 1 else ()):
+            result = recusal.own_family(table.judge_means[s], table.own, plan.level, table.consecutive)
+            rows = [*zip((table.judges[j] for j in result.judges), result.by_judge or (), result.p_holm or (),
                          strict=False), ("common", result.common, None)]  # fmt: skip
             for judge, estimate, p in rows:
                 if estimate is not None:
                     yield tests.number("judge.own_family", {"dimension": name, "judge": judge}, estimate, clusters,
                                        "judge + agent + own family fit in each cluster, t over clusters",
                                        detail={"p": estimate.p, "p_holm": p})  # fmt: skip
-        if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
-            slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level,
-                                         found.consecutive)  # fmt: skip
-            for judge, estimate in zip(found.judges, slopes, strict=True):
+        if table.lengths is not None and len(table.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
+            slopes = length.judge_slopes(table.cells[..., 0], table.lengths, table.cluster, plan.level,
+                                         table.consecutive)  # fmt: skip
+            for judge, estimate in zip(table.judges, slopes, strict=True):
                 yield tests.number(
-                    "judge.length", {"dimension": found.names[0], "judge": judge}, estimate, clusters,
+                    "judge.length", {"dimension": table.names[0], "judge": judge}, estimate, clusters,
                     "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
                 )  # fmt: skip
         yield from _distinct(tests)
     if agents < 2:
         return
     # Dependence of clusters that follow each other, and the smallest gap that this design can find.
-    for s, name in enumerate(found.names):
+    for s, name in enumerate(table.names):
         levels = tests.gaps.levels[:, :, s]
         levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
         lags, flag = contrasts.autocorrelations(levels) if levels.size else ([], None)
         detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag}
         yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, clusters,
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
-                     "undefined: too few clusters", detail | {"order": found.order})  # fmt: skip
+                     "undefined: too few clusters", detail | {"order": table.order})  # fmt: skip
     panel, leader, pair = tests.panel, None, None
     alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
     tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
@@ -92,7 +92,7 @@ def order_measurements(
             contrasts.minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha)
         )
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
-    yield tests.number("order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
+    yield tests.number("order.detectable", {"dimension": table.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                        "noncentral t with the median standard error and degrees of freedom of the tested pairs",
                        "undefined: no pair can be tested", detail)  # fmt: skip
 
@@ -107,36 +107,36 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
 
 def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
-    found, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
+    table, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
     with np.errstate(invalid="ignore"):  # half the width of the intervals [P, S], NaN where there is none
         half = np.asarray(scipy.special.stdtrit(panel.df, 0.5 + plan.level / 2) * panel.se)
-    families = np.array(found.families)
+    families = np.array(table.families)
     # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it is the same.
-    beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
+    beside = {} if table.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:
         beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
     for s, name in enumerate(names):
-        means, scores, lengths = found.judge_means[s], found.panel[..., s], found.lengths
-        aside = recusal.recusal_p(means, found.own, tests.borrow, found.consecutive) if found.own.any() else {}
-        by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
+        means, scores, lengths = table.judge_means[s], table.panel[..., s], table.lengths
+        aside = recusal.recusal_p(means, table.own, tests.borrow, table.consecutive) if table.own.any() else {}
+        by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(table.families)]
         # All pairs at equal length: the contrasts that gate headlines, and the panel's own with its slope.
         gating, adjusted = dict[Pair, RecusalTest](), dict[Pair, length.LengthAdjusted]()
         if lengths is not None:
-            cells = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1))
-            gating = length.length_p(cells, lengths, found.cluster, found.own, tests.borrow, found.consecutive)
+            cells = np.ascontiguousarray(table.cells[..., s].transpose(0, 2, 1))
+            gating = length.length_p(cells, lengths, table.cluster, table.own, tests.borrow, table.consecutive)
             used = length.usable_cells(scores, lengths)
             turned = {
                 pair: pair if gap >= 0 else pair[::-1]
-                for pair, gap in zip(found.pairs, panel.gap[:, s], strict=True)
+                for pair, gap in zip(table.pairs, panel.gap[:, s], strict=True)
                 if (used[:, pair[0]] & used[:, pair[1]]).any()
             }
-            each = length.adjusted_pairs(scores, lengths, found.cluster, [*turned.values()], plan.level,
-                                         found.consecutive)  # fmt: skip
+            each = length.adjusted_pairs(scores, lengths, table.cluster, [*turned.values()], plan.level,
+                                         table.consecutive)  # fmt: skip
             adjusted = dict(zip(turned, each, strict=True))
-        for k, pair in enumerate(found.pairs):
+        for k, pair in enumerate(table.pairs):
             turn = -1.0 if panel.gap[k, s] < 0 else 1.0
             # The larger mean is higher, and by name where there is no difference (agents are sorted).
-            high, low = (found.agents[a] for a in (pair if turn > 0 else pair[::-1]))
+            high, low = (table.agents[a] for a in (pair if turn > 0 else pair[::-1]))
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
             yield _contrast(tests, labels, k, s, turn, float(half[k, s]), rows)
@@ -153,10 +153,10 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                 )  # fmt: skip
             if (alone := aside.get(pair)) is not None:
                 # The contrast of a conflicted pair with judges standing aside for their own family.
-                conflict = found.own[:, pair[0]] | found.own[:, pair[1]]
+                conflict = table.own[:, pair[0]] | table.own[:, pair[1]]
                 value, detail = _without_interest(tests, alone, s, turn)
-                detail["families"] = [*sorted({found.families[j] for j in np.flatnonzero(conflict)})]
-                detail["free"] = [found.judges[j] for j in np.flatnonzero(~conflict)]
+                detail["families"] = [*sorted({table.families[j] for j in np.flatnonzero(conflict)})]
+                detail["free"] = [table.judges[j] for j in np.flatnonzero(~conflict)]
                 width = 0.0
                 if alone.se is not None and alone.df is not None:
                     width = float(scipy.special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
@@ -171,8 +171,8 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             if len(by_family) > 2:
                 # Whether other judges like these would agree: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
-                whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
-                many = reliability.random_judges(whole, plan.level, found.consecutive)
+                complete = contrast[:, ~np.isnan(contrast).any(axis=0)]
+                many = reliability.random_judges(complete, plan.level, table.consecutive)
                 yield tests.number(
                     "judges.contrast", labels, many.estimate if many.state == "ok" else None,
                     (len(by_family), "judge families"), _JUDGES, many.state,
@@ -184,10 +184,10 @@ def _contrast(
     tests: OrderTests, labels: dict[str, str], k: int, s: int, turn: float, half: float, rows: Mapping[str, float]
 ) -> Measurement:
     """One pair on one scale under the plan's test."""
-    found, panel, gaps, plan = tests.found, tests.panel, tests.gaps, tests.plan
+    table, panel, gaps, plan = tests.found, tests.panel, tests.gaps, tests.plan
     cycles = gaps.cycles[:, k]
     sums = {
-        found.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])]
+        table.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])]
         for g in np.flatnonzero(cycles)
     }
     detail = panel.detail(k, s) | {"cluster_sums": sums, "resolved": bool(tests.resolved[k, s])} | dict(rows)
@@ -195,17 +195,17 @@ def _contrast(
     gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
     value = turn * gap + 0.0 if cycles.any() else None
     if value is None or not panel.testable[k]:
-        why = cannot_be_tested(int(panel.clusters[k]), found.consecutive)
-        return tests.number("contrast", labels, None, count, _MEAN, why, detail | {"gap": value})
+        reason = cannot_be_tested(int(panel.clusters[k]), table.consecutive)
+        return tests.number("contrast", labels, None, count, _MEAN, reason, detail | {"gap": value})
     if s == 0:
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
         # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
         inner = float(scipy.special.stdtrit(df, plan.level) * se)
         detail["equivalence_interval"] = None if math.isnan(inner) else [value - inner, value + inner]
-    elif found.judged and len(found.names) > 2:
+    elif table.judged and len(table.names) > 2:
         # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
         means, others = turn * gaps.means[:, k, 1:], np.delete(panel.gap[k, 1:], s - 1)
-        specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, plan.level, found.consecutive)
+        specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, plan.level, table.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
     return tests.number("contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", "ok", detail, ends)
@@ -216,9 +216,9 @@ def _equivalence(
 ) -> dict[str, JSON]:
     """The p-values of "no further apart than the margin": the plan's, and the margins that are tried beside it."""
     margins = [tests.delta, *(share * tests.plan.span for share in OTHER_MARGINS)]
-    own, *others = (orders.equivalence_p(gap, se, df, clusters, margin) for margin in margins)
+    p_value, *others = (orders.equivalence_p(gap, se, df, clusters, margin) for margin in margins)
     return {
-        "p_equivalence": own,
+        "p_equivalence": p_value,
         "p_equivalence_at": {f"{margin:g}": p for margin, p in zip(margins[1:], others, strict=True)},
     }
 
@@ -278,12 +278,12 @@ def _distinct(tests: OrderTests) -> Iterator[Measurement]:
             flat = estimates.state_of(exc)
     count, other_judge = (rows.size, "records"), ~np.eye(len(judges), dtype=bool)
     for d, name in enumerate(names):
-        one = None if result is None or result.state != "ok" else result.dimensions[d]
-        phi, ends, p, p_holm = (None,) * 4 if one is None else (one.phi, (one.low, one.high), one.p, one.p_holm)
+        test = None if result is None or result.state != "ok" else result.dimensions[d]
+        phi, ends, p, p_holm = (None,) * 4 if test is None else (test.phi, (test.low, test.high), test.p, test.p_holm)
         yield number(
             tests.make, "dimension.distinct", {"dimension": name}, phi, count,
             "correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
-            state if one is None else "undefined: judges share nothing on it",
+            state if test is None else "undefined: judges share nothing on it",
             {"p": p, "p_holm": p_holm, "distinct": plan.claims.distinct}, ends, plan.level,
         )  # fmt: skip
         agreed, more = None, dict[str, Any]()
@@ -294,7 +294,7 @@ def _distinct(tests: OrderTests) -> Iterator[Measurement]:
             more["other_judges"] = float(row[other_judge][:, other].mean())
             more["same_judge"] = float(row[~other_judge][:, other].mean())
             more["matrix"] = {
-                judge: {one: dict(zip(names, values, strict=True)) for one, values in zip(judges, part, strict=True)}
+                judge: {peer: dict(zip(names, values, strict=True)) for peer, values in zip(judges, part, strict=True)}
                 for judge, part in zip(judges, row.tolist(), strict=True)
             }
         yield number(tests.make, "dimension.mtmm", {"dimension": name}, agreed, count,
@@ -345,17 +345,17 @@ class ScoredItems:
 
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], level: float) -> list[Measurement]:
     """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
-    found = []
+    levels = []
     for model, row in zip(items.models, items.values, strict=True):
         about, count = {"model": model, **labels}, (row.size, "items")
         if model in items.unscored:
             state = f"no score: {items.unscored[model]}"
-            found.append(number(Measurement, name, about, None, count, "mean", state))
+            levels.append(number(Measurement, name, about, None, count, "mean", state))
             continue
         tested = contrasts.cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
-        found.append(number(Measurement, name, about, tested.difference, count, tested.method, "ok", {}, ends, level))
-    return found
+        levels.append(number(Measurement, name, about, tested.difference, count, tested.method, "ok", {}, ends, level))
+    return levels
 
 
 def board_measurements(
@@ -372,23 +372,23 @@ def board_measurements(
             yield replace(measurement, n=len(items.clusters))
     cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
     weight = np.array([counts[cluster] for cluster in clusters])
-    found = Comparisons(tuple(boards), models, ("score",), ("score",), None, clusters, np.arange(len(clusters)), weight,
+    table = Comparisons(tuple(boards), models, ("score",), ("score",), None, clusters, np.arange(len(clusters)), weight,
                         cells, None, order, judged=False)  # fmt: skip
-    for made in order_measurements(found, plan, Measurement):
-        if made.name != "contrast":
-            yield made
+    for estimate in order_measurements(table, plan, Measurement):
+        if estimate.name != "contrast":
+            yield estimate
             continue
-        board, pair = made.labels["dimension"], (made.labels["high"], made.labels["low"])
-        items, detail = boards[board], dict(made.detail)
+        board, pair = estimate.labels["dimension"], (estimate.labels["high"], estimate.labels["low"])
+        items, detail = boards[board], dict(estimate.detail)
         if lacking := sorted(set(pair) & set(items.unscored)):
             reason = "; ".join(f"{model} has no score: {items.unscored[model]}" for model in lacking)
-            yield replace(made, state=reason)
+            yield replace(estimate, state=reason)
             continue
         if board in others and not set(pair) & set(others[board].unscored):
             detail["other"] = others[board].gap(*pair)
         if len(windows := sorted(set(items.parts))) > 1:
             detail["without"] = {part: items.without(part).gap(*pair) for part in windows}
-        yield replace(made, detail=detail)
+        yield replace(estimate, detail=detail)
 
 
 def rank_agreement(

@@ -62,7 +62,7 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
         make = partial(Measurement, inputs=content_id(sorted(content_id(behaviour) for behaviour in own)))
         flags = Counter(flag for behaviour in own for flag in behaviour.flags)
         checked = [(behaviour.cluster, behaviour.checks) for behaviour in usable if behaviour.checks is not None]
-        broken = Counter(rule for _, checks in checked for rule in sorted({rule for rule, kept in checks if not kept}))
+        broken = Counter(rule for _, checks in checked for rule in sorted({rule for rule, met in checks if not met}))
         yield _share(make, "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level,
                      "answers in the form asked for over all questions",
                      {"flags": dict(sorted(flags.items()))})  # fmt: skip
@@ -162,8 +162,8 @@ def agreement(
     table, gates = panel.table, panel.study.gates
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
-        own = sizes.sum(axis=0) if f is None else sizes[f]
-        n, clusters, state = int(own.sum()), int(np.count_nonzero(own)), general
+        counts = sizes.sum(axis=0) if f is None else sizes[f]
+        n, clusters, state = int(counts.sum()), int(np.count_nonzero(counts)), general
         labels = {} if f is None else {"format": table.formats[f]}
         few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
         if few and state != ONE_FAMILY:
@@ -176,8 +176,8 @@ def agreement(
             uncounted = name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc"
             none = general or (_NO_CATEGORIES if uncounted else None)
             for dimension, value in zip(panel.names, [none] * len(panel.names) if none else statistic(), strict=True):
-                known, why = (value, "") if isinstance(value, float) else (None, str(value))
-                yield panel.number(name, {"dimension": dimension}, known, (table.n, "trajectories"), method, why)
+                estimate, reason = (value, "") if isinstance(value, float) else (None, str(value))
+                yield panel.number(name, {"dimension": dimension}, estimate, (table.n, "trajectories"), method, reason)
 
 
 def _kappas(
@@ -342,8 +342,8 @@ def alpha_measurements(comparisons: Comparisons, level: float, make: Maker) -> I
             continue
         line = np.argsort(clusters, kind="stable")
         report = reliability.alpha_report(grades[line], clusters[line], level, comparisons.consecutive)
-        whole = grades[~np.isnan(grades).any(axis=1)]
-        whole_icc = reliability.icc(whole) if len(whole) > 1 else None
+        complete = grades[~np.isnan(grades).any(axis=1)]
+        whole_icc = reliability.icc(complete) if len(complete) > 1 else None
         without: dict[str, Any] = {
             comparisons.judges[j]: {"alpha": rest.alpha, "gain": rest.gain.estimate, "low": rest.gain.low,
                               "high": rest.gain.high, "pulls_down": rest.pulls_down}
@@ -388,23 +388,23 @@ def variance_measurements(comparisons: Comparisons, make: Maker) -> Iterator[Mea
     for s, name in enumerate(comparisons.names):
         alone = parts is not None and math.isnan(parts[0]["residual"][s])
         for part, title in _COMPONENTS.items():
-            value, method, why = float(liking[s]), _LIKING, lacking
+            value, method, reason = float(liking[s]), _LIKING, lacking
             if part != "judge_agent":
                 value, method = math.nan if parts is None else float(parts[0][part][s]), _SQUARES
-                why = "undefined: one cycle in each cluster, needs two" if alone else state
+                reason = "undefined: one cycle in each cluster, needs two" if alone else state
             if alone and part in _WITHIN:
                 method += f"; with one cycle in each cluster it includes {_WITHIN[part]}"
             yield number(make, "panel.variance", {"dimension": name, "part": title}, value, count,
-                         f"{method}; not below 0", state=why, unit="squared points")  # fmt: skip
-        share, why, detail = None, state, dict[str, JSON]()
+                         f"{method}; not below 0", state=reason, unit="squared points")  # fmt: skip
+        share, reason, detail = None, state, dict[str, JSON]()
         if parts is not None:
             v, agent = {part: float(value[s]) for part, value in parts[1].items()}, float(parts[0]["agent"][s])
             clusters, judges = round(parts[2]), len(comparisons.judges)
-            why = "undefined: agents and errors have no variance"
+            reason = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
                 share = reliability.generalizability(agent, v, clusters, 1, judges, 1)
             detail = {"agent": agent, "error": reliability.dstudy_variance(v, clusters, 1, judges, 1) / 2}
-        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, why, detail)
+        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, reason, detail)
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:

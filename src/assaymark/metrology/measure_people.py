@@ -135,10 +135,10 @@ def anchor_contrast(
     human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
     slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
     theta = human + slope * (gap - sampled)
-    found, alone = (estimates.jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
-    saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
+    anchor, alone = (estimates.jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
+    saving = 1 - (anchor.se / alone.se) ** 2 if anchor.se is not None and alone.state == "ok" and alone.se else None
     judged_alone = estimates.jackknife_estimate(gap[0], gap[1:], level)
-    return AnchorContrast(*found.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
+    return AnchorContrast(*anchor.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
                           saving)  # fmt: skip
 
 
@@ -258,8 +258,8 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
 
     # Where a labelled cycle has a single agent, cycle means would take its whole score away.
     single = estimates.leave_out(estimates.group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
-    found = slopes(by_cycle=not single[0])
-    return np.where(single == single[0], found, slopes(by_cycle=True)) if (single != single[0]).any() else found
+    fitted = slopes(by_cycle=not single[0])
+    return np.where(single == single[0], fitted, slopes(by_cycle=True)) if (single != single[0]).any() else fitted
 
 
 def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> estimates.Estimate:
@@ -325,16 +325,16 @@ class _People:
                      if name in graded and (units is None or name in units)}  # fmt: skip
         place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, comparisons.agents))
         used = {key: by_grader for key, by_grader in labels.grades.items() if key[0] in place and key[1] in agent}
-        self.graders = tuple(sorted({name for given in used.values() for name in given}))
+        self.graders = tuple(sorted({name for ratings in used.values() for name in ratings}))
         self.given = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
-        for (cycle, who), grades in used.items():
+        for (cycle, name), grades in used.items():
             for r, grader in enumerate(self.graders):
                 given = grades.get(grader, {})
                 parts = np.array([given.get(name, np.nan) for name in names[1:]])
                 whole = given.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
-                self.given[place[cycle], agent[who], :, r] = whole, *parts
+                self.given[place[cycle], agent[name], :, r] = whole, *parts
                 if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
-                    self.given[place[cycle], agent[who], 1, r] = whole
+                    self.given[place[cycle], agent[name], 1, r] = whole
         there = ~np.isnan(self.given)
         size = there.sum(axis=3)
         self.mean: Floats = np.where(there, self.given, 0).sum(axis=3) / np.where(size, size, np.nan)
@@ -365,7 +365,7 @@ class _People:
 
 
 def people_measurements(
-    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
+    table: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
     level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -375,59 +375,59 @@ def people_measurements(
     where the labels are a random sample, and ``human.judge`` of each judge. ``cuts`` are the points at which the bands
     above the lowest begin, where agreement is on bands.
     """
-    people = _People(found, labels, weights, scale, level, cuts)
+    people = _People(table, labels, weights, scale, level, cuts)
     states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
     rows, outside = list(people.rows.values()), sorted({cycle for cycle, _ in labels.grades} - set(people.rows))
-    families = np.array([(found.agent_families or {}).get(name, name) for name in found.agents])
+    families = np.array([(table.agent_families or {}).get(name, name) for name in table.agents])
     cluster = np.repeat(people.cluster[:, None], len(families), axis=1)
-    for s, name in enumerate(found.names):
+    for s, name in enumerate(table.names):
         drawn, graded, lacking = people.graded(s)
         human, labelled = people.mean[:, :, s], {"dimension": name}
-        seen = ~np.isnan(human)
+        mask = ~np.isnan(human)
         enough = anchor_response(drawn, min(graded, drawn))
         states[s] = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
         detail: dict[str, Any] = {
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
-            "records": int(seen.sum()), "outside": outside, "design": labels.design,
+            "records": int(mask.sum()), "outside": outside, "design": labels.design,
         }  # fmt: skip
         share, what = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
         count = drawn, f"drawn {unit_of}"
         yield number(make, "human.sample", labelled, share, count, what, states[s] or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
-        if seen.any():  # the labelled records themselves, as a certificate needs them
-            judged, given = (
+        if mask.any():  # the labelled records themselves, as a certificate needs them
+            judged, grades = (
                 [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
                 for values in (people.panel[:, :, s], human)
             )
-            detail = {"agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
-                      "pi": people.pi[rows].tolist(), "judged": judged, "people": given}  # fmt: skip
-            yield number(make, "human.labels", labelled, float(seen.sum()), (len(rows), "labelled cycles"),
+            detail = {"agents": list(table.agents), "of": [table.clusters[g] for g in people.cluster.tolist()],
+                      "pi": people.pi[rows].tolist(), "judged": judged, "people": grades}  # fmt: skip
+            yield number(make, "human.labels", labelled, float(mask.sum()), (len(rows), "labelled cycles"),
                          "records that people graded", "ok", detail)  # fmt: skip
         # Each judge beside the mean human grade of the same records, with what two people reach in the same row.
-        for j, judge in enumerate(found.judges):
-            cells = found.cells[rows][:, :, j, s]
-            there: Bools = seen & ~np.isnan(cells)
+        for j, judge in enumerate(table.judges):
+            cells = table.cells[rows][:, :, j, s]
+            there: Bools = mask & ~np.isnan(cells)
             if (n := int(there.sum())) < 2:
                 continue
             scores, mean, codes = cells[there], human[there], cluster[there]
-            one = judge_against_humans(
-                scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, level, found.consecutive
+            fit = judge_against_humans(
+                scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, level, table.consecutive
             )
             if cuts:
                 rated = people.rated(scores), people.rated(mean)
-                on = judge_against_humans(*rated, codes, None, pass_mark, level, found.consecutive)
-                one = replace(one, kappa=on.kappa)
+                on = judge_against_humans(*rated, codes, None, pass_mark, level, table.consecutive)
+                fit = replace(fit, kappa=on.kappa)
             detail = {
-                "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
-                "bias_by_family": {maker: _stated(bias) for maker, bias in (one.bias_by_family or {}).items()},
+                "icc": _stated(fit.icc_a1), "bias": _stated(fit.bias), "tpr": list(fit.tpr), "tnr": list(fit.tnr),
+                "bias_by_family": {maker: _stated(bias) for maker, bias in (fit.bias_by_family or {}).items()},
                 "ceiling": [agreed.value, agreed.detail.get("icc")], "pass": pass_mark, "drawn": not labels.refused,
             }  # fmt: skip
-            yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa, (n, "records"),
+            yield number(make, "human.judge", labelled | {"judge": judge}, fit.kappa, (n, "records"),
                          "quadratic-weighted kappa of the judge with the mean human grade"
                          f"{' on bands' if cuts else ''}; jackknife over clusters", "ok", detail, None,
                          people.level)  # fmt: skip
-    place = {name: s for s, name in enumerate(found.names)}
+    place = {name: s for s, name in enumerate(table.names)}
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
@@ -441,22 +441,22 @@ def _contrast(
     comparisons = people.found
     pair = [comparisons.agents.index(item.labels[end]) for end in ("high", "low")]
     scores, human = comparisons.panel[..., s], people.all_cycles(s)
-    one = anchor_contrast(scores, human, comparisons.cluster, *pair, pi=people.pi, level=people.level,
+    gap = anchor_contrast(scores, human, comparisons.cluster, *pair, pi=people.pi, level=people.level,
                           consecutive=comparisons.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
     copied = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
-    only, judges = one.human_only, one.judge_only
-    detail: dict[str, Any] = {name: getattr(one, name) for name in copied} | {"p": one.p_up}
+    only, judges = gap.human_only, gap.judge_only
+    detail: dict[str, Any] = {name: getattr(gap, name) for name in copied} | {"p": gap.p_up}
     detail["alone"] = None if only is None else [only.estimate, only.low, only.high]
     detail["judges"] = None if judges is None else judges.estimate
-    if one.judge_only is not None and one.estimate is not None:
-        seen = human[both][:, pair] @ [1.0, -1.0]
+    if gap.judge_only is not None and gap.estimate is not None:
+        gaps = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
-        there = ~np.isnan(seen)
-        sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
-        r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
+        there = ~np.isnan(gaps)
+        sd, flat = float(gaps[there].std(ddof=1)), min(float(x[there].std()) for x in (gaps, judged)) <= 0
+        r = 0.0 if flat else float(np.clip(np.corrcoef(gaps[there], judged[there])[0, 1], -1, 1))
         spread = Spread.of(judged, comparisons.cluster[both], (sd, r))
-        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
+        needed = needed_labels(gap.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         # What each person sees in each cluster [R, G], where there are as many people as stand for others.
         each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
@@ -477,7 +477,7 @@ def _contrast(
         if (here := rest & (comparisons.cluster == g)).any()
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
-    return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, "ok", detail,
+    return number(make, "human.contrast", item.labels, gap, (gap.labelled, "labelled cycles"), method, "ok", detail,
                   None, people.level, unit)  # fmt: skip
 
 
@@ -555,8 +555,8 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
     method += " on bands" if by_kappa and people.cuts else ""
     if n < FEWEST_DOUBLE:
-        why = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
-        return number(make, "human.agreement", labels, None, count, method, state=why)
+        reason = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
+        return number(make, "human.agreement", labels, None, count, method, state=reason)
     pairs = list(combinations(range(len(people.graders)), 2))
     both = {pair: ~np.isnan(values[:, pair]).any(axis=1) for pair in pairs}
     both = {pair: there for pair, there in both.items() if there.any()}
@@ -589,11 +589,11 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
         each = [coefficient_of(rows)[0] for rows in parts if len(rows)]
         return math.nan if not each or None in each else float(np.mean([value for value in each if value is not None]))
 
-    whole, groups = mean(None), np.unique(codes).tolist()
+    overall, groups = mean(None), np.unique(codes).tolist()
     drops = np.array([mean(g) for g in groups])
     ends = None
-    if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
-        estimate = jackknife_estimate(whole, drops, people.level)
+    if len(groups) > 1 and not math.isnan(overall) and not np.isnan(drops).any():
+        estimate = jackknife_estimate(overall, drops, people.level)
         ends = (estimate.low, estimate.high)
     each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
@@ -605,7 +605,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     ]
     detail["icc"] = None if any(map(math.isnan, coefficients)) else float(np.mean(coefficients))
     return number(
-        make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
+        make, "human.agreement", labels, overall, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,
     )  # fmt: skip
 

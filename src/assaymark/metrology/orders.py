@@ -64,17 +64,17 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
     gap, values = gap.reshape(rows, values.shape[-1]), values.reshape(rows, values.shape[-1])
     null_share = 0.5 if k > 3 else 0.0
     adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - null_share))
-    own, sign, others = _pairs_of_agent(k)
-    ahead = gap[:, own] * sign > 0
+    pairs, sign, others = _pairs_of_agent(k)
+    ahead = gap[:, pairs] * sign > 0
     if null_share:
-        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / null_share
+        worst = np.where(ahead, values[:, pairs], np.inf).max(axis=2) / null_share
         study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
         if study.size:
-            adjusted[study[:, None], own[leader]] = worst[study, leader][:, None]
+            adjusted[study[:, None], pairs[leader]] = worst[study, leader][:, None]
             remaining = values[study[:, None], others[leader]]
             adjusted[study[:, None], others[leader]] = shaffer_rows(remaining, k - 1)
     published = (adjusted <= alpha + LEVEL_SLACK) & (np.abs(gap) > 0)
-    wins: Bools = np.all(published[:, own] & ahead, axis=2)
+    wins: Bools = np.all(published[:, pairs] & ahead, axis=2)
     first = np.where(wins.any(axis=1), wins.argmax(axis=1), -1) if k > 1 else np.full(rows, -1)
     shape = (*lead, values.shape[-1])
     return PublishedOrders(first.reshape(lead), published.reshape(shape), adjusted.reshape(shape))
@@ -131,10 +131,10 @@ def publish_scales(
     adjusted: dict[str, Floats] = {}
     others = {name: values for name, values in p.items() if name != main}
     if main in p:
-        found = publish_orders(gaps[main], p[main], level)
-        published[main], adjusted[main] = found.published, found.p_adjusted
-        first = None if found.first < 0 else int(found.first)
-        rest = alpha if found.published.all() else alpha - level
+        orders = publish_orders(gaps[main], p[main], level)
+        published[main], adjusted[main] = orders.published, orders.p_adjusted
+        first = None if orders.first < 0 else int(orders.first)
+        rest = alpha if orders.published.all() else alpha - level
     if others:
         agents = agents_of("publish_scales", "p", next(iter(others.values())).size)
         adjusted |= shaffer_pooled(others, agents)
@@ -302,8 +302,8 @@ class Tested:
         """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
         # Gap of every pair on every scale [P, S], each cluster counting once, and the variance between clusters.
         there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
-        found = there.sum(axis=0)
-        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(found > 0, found, np.nan)
+        seen = there.sum(axis=0)
+        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
         squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
         difference, variance = settle(mean), squares / np.maximum(clusters - 1, 1)[:, None]
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
@@ -320,9 +320,9 @@ class Tested:
         # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
-        whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
-        made = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
-        return cls(difference, made.p.T, made.se.T, made.df.T, variance, made.prior_df.T, made.mean_variance,
+        complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        tests = moderate(difference.T, variance.T, clusters, gaps.levels[complete].transpose(2, 0, 1), borrow)
+        return cls(difference, tests.p.T, tests.se.T, tests.df.T, variance, tests.prior_df.T, tests.mean_variance,
                    counts, testable)  # fmt: skip
 
     def detail(self, k: int, s: int) -> dict[str, JSON]:
@@ -345,9 +345,9 @@ class Tested:
         if self.effective is not None:
             return f"cluster t for clusters in time order, {over} worth {self.effective[k, s]:.1f} independent ones"
         # Rounded first, so that float noise turns no half up in one reading of a table and down in another.
-        own, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
+        variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
-        return f"{kind}, {over} (own variance {own:.3g}, mean of pairs {mean:.3g})"
+        return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
 
 
 def _number(value: float) -> float | None:
@@ -476,8 +476,8 @@ def order_analysis(
         widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
         checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
     k = tables["aggregate"].shape[1]
-    for name, given in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
-        unknown = set(given or ()) - set(tables)
+    for name, entries in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
+        unknown = set(entries or ()) - set(tables)
         if unknown:
             checks.fail(_SOURCE, name, f"names no scale: {', '.join(sorted(map(str, unknown)))}")
     given_tests, given_gaps, floors = contrasts or {}, differences or {}, p_floor or {}
@@ -486,9 +486,9 @@ def order_analysis(
         if name in given_tests:
             tests[name] = _given(given_tests[name], k)
         else:
-            seen = given_gaps.get(name)
-            seen = pair_differences(table) if seen is None else _differences(seen, k)
-            tests[name] = moderate(*difference_moments(seen), table, borrow)
+            pair_gaps = given_gaps.get(name)
+            pair_gaps = pair_differences(table) if pair_gaps is None else _differences(pair_gaps, k)
+            tests[name] = moderate(*difference_moments(pair_gaps), table, borrow)
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
 
     def columns_of(test: ModeratedContrasts) -> list[list[Any]]:

@@ -55,9 +55,9 @@ def agent_effects(
 ) -> AgentEffects:
     """Least-squares agent levels beside cycle effects."""
     values = checks.finite("agent_effects", "scores", scores)
-    names, who = checks.labels("agent_effects", "agents", agents, values.size)
+    names, agent_codes = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
-    design = Design.of(values[:, None], who, when, np.zeros(len(rounds), dtype=np.int64), len(names))
+    design = Design.of(values[:, None], agent_codes, when, np.zeros(len(rounds), dtype=np.int64), len(names))
     levels = design.levels(np.ones((1, 1)))[0]
     if np.isnan(levels).any():
         raise NotMeasurableError(
@@ -86,9 +86,9 @@ class Design:
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
         """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle. Clusters without a score are none."""
-        used, own = np.unique(cluster[cycle], return_inverse=True)
+        used, codes = np.unique(cluster[cycle], return_inverse=True)
         cluster = np.zeros(cluster.size, dtype=np.int64)
-        cluster[cycle] = own
+        cluster[cycle] = codes
         cycles, groups, width = cluster.size, max(1, used.size), scores.shape[1]
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
@@ -138,8 +138,8 @@ class Design:
         if self._met.all():
             return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
         reached = self._reached(times)
-        own = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
-        most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
+        counts = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
+        most = reached.sum(axis=2) * (counts.sum(axis=1, keepdims=True) + 1) + (reached @ counts[:, :, None])[:, :, 0]
         # The first of the agents with the largest group stands for it.
         return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
 
@@ -164,12 +164,12 @@ class Design:
         size = np.maximum(self.counts.sum(axis=0), 1)
         share, cells = self.counts / size, []
         for g in range(self.clusters):
-            own = self.cluster == g
-            counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
+            members = self.cluster == g
+            counts, scaled, sums = self.counts[:, members], share[:, members], self.cycle_sums[members, columns]
             # Normal equations add up over cycles; only means over cycles have to count each of them.
-            seats = scaled if self.cycles is None else scaled * self.cycles[own]
+            seats = scaled if self.cycles is None else scaled * self.cycles[members]
             cells.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
-                          seats @ (sums / size[own, None]), seats.sum(axis=1)))  # fmt: skip
+                          seats @ (sums / size[members, None]), seats.sum(axis=1)))  # fmt: skip
         matrix, right, means, seated = (np.stack(part) for part in zip(*cells, strict=True))
         return matrix, right, means, seated
 
@@ -278,8 +278,8 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     meetings = []
     for first, second in combinations(range(a), 2):
         common = np.flatnonzero(present[first] & present[second])
-        found = np.bincount(ordered[common])
-        cycles, gaps = found[found > 0], means[first, common] - means[second, common]
+        sizes = np.bincount(ordered[common])
+        cycles, gaps = sizes[sizes > 0], means[first, common] - means[second, common]
         # reduceat wants at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
         meetings.append((sums, cycles))
@@ -291,10 +291,10 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
 def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
     """Level of each agent, with and without each family; rank correlations; and the part that length plays."""
     table, design, names = panel.table, panel.design, panel.names
-    counts, own = design.counts.sum(axis=1), design.own_clusters().tolist()
+    counts, clusters = design.counts.sum(axis=1), design.own_clusters().tolist()
     raw = (design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]).tolist()
     details: list[list[dict[str, JSON]]] = [
-        [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
+        [{"raw_mean": raw[a][k] if n else None, "clusters": clusters[a]} for a, n in enumerate(counts.tolist())]
         for k in range(len(names))
     ]
     yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, True, details)
@@ -310,10 +310,10 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         full, without = levels[0][:, : len(names)], levels[0][:, block]
         ranked = np.flatnonzero(np.isfinite(full[:, 0]) & np.isfinite(without[:, 0]))
         settled = np.round(-without[ranked], 9).T.tolist()
-        for k, found in enumerate(_rank_correlations(panel, "lofo.rho", full, without, ranked, {"dropped": family},
+        for k, rho in enumerate(_rank_correlations(panel, "lofo.rho", full, without, ranked, {"dropped": family},
                                                      method)):  # fmt: skip
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
-            yield replace(found, detail={"order": order})
+            yield replace(rho, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
     lengths, scores, value = table.lengths, panel.columns[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
@@ -369,10 +369,10 @@ def rank_shares(
         mass += float(weights.sum())
         for start, times in enumerate(chunk.blocks(rows)):
             inside = design.main_group(times.T)
-            effects, whole = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
-            weight = weights[start * rows : start * rows + rows][whole]
+            effects, complete = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
+            weight = weights[start * rows : start * rows + rows][complete]
             seen_mass += float(weight.sum())
-            settled = np.round(effects[whole][:, agents], 9)
+            settled = np.round(effects[complete][:, agents], 9)
             above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
             tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
             share = weight[:, None, None] / tied
@@ -404,11 +404,11 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     decisions = design.counts.sum(axis=1).astype(int).tolist()
     for k, name in enumerate(panel.names):
         for a, agent in enumerate(panel.table.agents):
-            own = shares[k][place[a]] if shares and a in place else []
+            chances = shares[k][place[a]] if shares and a in place else []
             state = group if a in place else panel.missing or (_APART if decisions[a] else _NO_DECISION)
-            yield panel.number("rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
+            yield panel.number("rank.first", {"dimension": name, "agent": agent}, chances[0] if chances else None,
                                (design.clusters, "clusters"), method, state,
-                               {"shares": list(own), **detail})  # fmt: skip
+                               {"shares": list(chances), **detail})  # fmt: skip
 
 
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:

@@ -57,7 +57,7 @@ def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.
             places[key], left = places[key] + 1, left - 1
             heapq.heappush(waiting, (-len(members[key]) / (2 * places[key] + 1), turn, key))
     drawn = [rng.choice(members[key], size=places[key], replace=False).tolist() for key in names]
-    return tuple(sorted(name for found in drawn for name in found))
+    return tuple(sorted(name for names in drawn for name in names))
 
 
 def anchor_measurements(
@@ -84,7 +84,7 @@ def anchor_measurements(
             for scores in (before, after)
         )
         both = [np.column_stack([table @ share, table]) for table in tables]
-        names, who = np.unique([agents[key] for key in common], return_inverse=True)
+        names, agent_codes = np.unique([agents[key] for key in common], return_inverse=True)
         codes = np.unique(groups, return_inverse=True)[1]
         keep = [codes >= 0, *(codes != g for g in range(int(codes.max()) + 1))]
         g = len(keep) - 1
@@ -108,7 +108,7 @@ def anchor_measurements(
                     ends = float(np.exp(logs[0] - half)), float(np.exp(logs[0] + half))
                     detail |= dict(zip(("sd_ratio_low", "sd_ratio_high"), ends, strict=True))
             # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
-            first, second = (np.bincount(who, weights=x) / np.bincount(who) for x in (old, new))
+            first, second = (np.bincount(agent_codes, weights=x) / np.bincount(agent_codes) for x in (old, new))
             for which, levels in (("order_before", first), ("order_after", second)):
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
                 detail[which] = [str(agent) for _, agent in line]
@@ -144,15 +144,15 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
         return m.labels["dimension"], m.labels["high"], m.labels["low"]
 
     claimed = study.claims.dimensions
-    found = [
+    contrasts = [
         m for m in measurements if (d := m.labels.get("dimension")) is not None and (claimed is None or d in claimed)
     ]
-    resolved = {pair_of(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
-    drops = [m for m in found if m.name == "lofo.contrast" and m.value is not None]
+    resolved = {pair_of(m) for m in contrasts if m.name == "contrast" and m.detail.get("resolved")}
+    drops = [m for m in contrasts if m.name == "lofo.contrast" and m.value is not None]
     turned = tuple(dict.fromkeys(pair_of(m) for m in drops if m.value is not None and m.value <= 0))
-    rho: dict[str, float | None] = {m.labels["dropped"]: None for m in found if m.name == "lofo.rho"}
+    rho: dict[str, float | None] = {m.labels["dropped"]: None for m in contrasts if m.name == "lofo.rho"}
     worst: dict[str, str] = {}
-    for m in found:
+    for m in contrasts:
         if m.name == "lofo.rho" and m.value is not None:
             so_far = rho[m.labels["dropped"]]
             if so_far is None or m.value < so_far:
@@ -224,7 +224,7 @@ def contamination_measurements(
         return
     about = [instruments.get(key, frozenset()) for key in table.trajectories]
     names = sorted(frozenset().union(*about))
-    within = {name: np.array([name in own for own in about], dtype=bool) for name in names}
+    within = {name: np.array([name in subjects for subjects in about], dtype=bool) for name in names}
     absent = [name for name in names if not (within[name] & post).any() or not (within[name] & ~post).any()]
     yield _gap(table, study, "all", np.ones(table.n, dtype=bool), post, absent)
     for name in names:
@@ -242,8 +242,8 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
     sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
     settled = scores - (sums / np.maximum(later + earlier, 1))[agents]
     # Share of each cluster in its side (negative before the cutoff), and its weighted mean score.
-    found = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
-    shares, means = found[found[:, 0] != 0].T
+    totals = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
+    shares, means = totals[totals[:, 0] != 0].T
     means = means / shares
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
@@ -369,10 +369,10 @@ def oracle_measurements(
             Measurement, "oracle.kappa", labels, value, count, _KAPPA, state,
             detail | {"r": r, "table": table_of.tolist()}, ends, **common,
         )  # fmt: skip
-        found = cluster_t(column - truth, clusters, level)
-        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}", "ok",
-                     {"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
-                     (found.low, found.high), unit=POINTS, **common)  # fmt: skip
+        error = cluster_t(column - truth, clusters, level)
+        yield number(Measurement, "oracle.error", labels, error.difference, count, f"{_ERROR}; {error.method}", "ok",
+                     {"p": error.p, "clusters": error.clusters, "spread": float(np.std(column - truth))},
+                     (error.low, error.high), unit=POINTS, **common)  # fmt: skip
 
 
 def _digest(tables: Sequence[ScoreTable], values: Sequence[Any]) -> str:

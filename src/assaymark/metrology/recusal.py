@@ -92,8 +92,8 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     there = both.any(axis=1)
     means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
     direct = cluster_mean(means, None, level) if means.size else None
-    who = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
-    return RecusalContrast(*estimate.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
+    panels = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
+    return RecusalContrast(*estimate.parts(), bool(conflicts.any()), int(linked.sum()), *panels, direct)
 
 
 def recusal_p(
@@ -150,10 +150,10 @@ class RecusalFit:
         values = np.where(used, table, 0.0)
         rows = used.reshape(clusters, -1)
         if (rows == rows[0]).all():
-            one, link = _recusal_weights(rows[0].tobytes(), judges, agents)
-            effects = values.reshape(clusters, -1) @ one.reshape(agents, -1).T
+            matrix, link = _recusal_weights(rows[0].tobytes(), judges, agents)
+            effects = values.reshape(clusters, -1) @ matrix.reshape(agents, -1).T
             weights, linked = (
-                np.broadcast_to(one, (clusters, *one.shape)), np.broadcast_to(link, (clusters, *link.shape)),
+                np.broadcast_to(matrix, (clusters, *matrix.shape)), np.broadcast_to(link, (clusters, *link.shape)),
             )  # fmt: skip
         else:
             fits = [_recusal_weights(row.tobytes(), judges, agents) for row in rows]
@@ -202,17 +202,17 @@ def _preference_weights(used: bytes, own: bytes, judges: int, agents: int) -> Fl
     interest = np.frombuffer(own, dtype=np.bool_).reshape(judges, agents)
     design = _judge_and_agent(judges, agents)[cells]
     left = np.eye(len(design)) - design @ np.linalg.pinv(design)
-    who = np.flatnonzero(interest.any(axis=1))
-    indicators = np.zeros((judges * agents, who.size))
-    for column, judge in enumerate(who):
+    owners = np.flatnonzero(interest.any(axis=1))
+    indicators = np.zeros((judges * agents, owners.size))
+    for column, judge in enumerate(owners):
         indicators[judge * agents : (judge + 1) * agents, column] = interest[judge]
     each = left @ indicators[cells]
     common = each.sum(axis=1)
     size = float(common @ common)
     if size <= TOLERANCE:
         return None
-    independent = np.linalg.matrix_rank(each, tol=TOLERANCE) == who.size
-    weights = np.zeros((1 + independent * who.size, judges * agents))
+    independent = np.linalg.matrix_rank(each, tol=TOLERANCE) == owners.size
+    weights = np.zeros((1 + independent * owners.size, judges * agents))
     weights[-1, cells] = common / size
     if independent:
         weights[:-1, cells] = np.linalg.pinv(each)
@@ -365,11 +365,11 @@ def self_preference(
     table = checks.finite(source, "scores", scores, ndim=2)
     checks.probability(source, "level", level)
 
-    def names(what: str, given: Sequence[Any], axis: int) -> list[str]:
+    def names(what: str, entries: Sequence[Any], axis: int) -> list[str]:
         n, of = table.shape[axis], ("agents (rows of scores)", "judges (columns of scores)")[axis]
-        if len(given) != n or not all(isinstance(name, str) for name in given):
-            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(given)})")
-        return [str(name) for name in given]
+        if len(entries) != n or not all(isinstance(name, str) for name in entries):
+            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(entries)})")
+        return [str(name) for name in entries]
 
     graded, grading = names("agent_families", agent_families, 0), names("judge_families", judge_families, 1)
     called = grading if judges is None else names("judges", judges, 1)

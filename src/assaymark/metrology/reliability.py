@@ -75,8 +75,8 @@ def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) 
     """Contrast of two agents that would hold for other judges and clusters like these (Brennan 2001)."""
     source = "random_judges"
     checks.probability(source, "level", level)
-    given = checks.array(source, "d", d)
-    table = given.astype(np.float64) if given.ndim == 2 and not given.size else scores_of(source, "d", d, 2)
+    raw = checks.array(source, "d", d)
+    table = raw.astype(np.float64) if raw.ndim == 2 and not raw.size else scores_of(source, "d", d, 2)
     table = table[:, ~np.isnan(table).any(axis=0)]
     families, clusters = table.shape
     if consecutive and clusters:
@@ -111,8 +111,8 @@ def judge_agent_variance(M: ArrayLike) -> float:
     groups: dict[bytes, list[Floats]] = {}
     for a in range(means.shape[2] - 1):
         gaps = (means[:, :, a, None] - means[:, :, a + 1 :]).transpose(2, 1, 0)
-        whole = ~np.isnan(gaps).any(axis=1)
-        for gap, keep in zip(gaps, np.asarray(whole), strict=True):
+        complete = ~np.isnan(gaps).any(axis=1)
+        for gap, keep in zip(gaps, np.asarray(complete), strict=True):
             groups.setdefault(keep.tobytes(), []).append(gap[:, keep])
     # Pairs with the same clusters go through one computation.
     variances = []
@@ -172,12 +172,12 @@ def alpha_report(
 
     def report(alphas: Floats) -> Estimate:
         """Alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
-        whole = float(alphas[0])
-        if np.isnan(whole):
+        overall = float(alphas[0])
+        if np.isnan(overall):
             return undefined(_NO_ALPHA)
         if alphas.size > 1 and np.isnan(alphas).any():
-            return undefined(f"{_NO_ALPHA} (without one of the clusters)", whole)
-        return jackknife_estimate(whole, alphas[1:], level)
+            return undefined(f"{_NO_ALPHA} (without one of the clusters)", overall)
+        return jackknife_estimate(overall, alphas[1:], level)
 
     full, without = _alphas(ratings, values, metric, codes, units), {}
     for rater in range(ratings.shape[1]):
@@ -287,12 +287,12 @@ def contrast_components(
     cells: Floats, cluster: Ints, liking: Floats
 ) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
     """Variance components of scores that a contrast of two agents contains, by the method of moments."""
-    whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
+    complete: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
     freedom, pairs, clusters, inverse = 0, 0, 0, 0.0
     for a, b in combinations(range(cells.shape[1]), 2):
-        common = whole[:, a] & whole[:, b]
+        common = complete[:, a] & complete[:, b]
         _, starts, code, sizes = np.unique(cluster[common], return_index=True, return_inverse=True, return_counts=True)
         if sizes.size < 2 or judges < 2:
             continue
@@ -389,21 +389,21 @@ def discriminant(
     # Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, between the two.
     table = covariances.reshape(-1, judges, dimensions, judges, dimensions)
     between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
-    own = np.diagonal(between, axis1=1, axis2=2)
+    diagonal = np.diagonal(between, axis1=1, axis2=2)
     row, total, others = between.sum(axis=2), between.sum(axis=(1, 2)), dimensions - 1
-    rest, cross = (total[:, None] - 2 * row + own) / others**2, (row - own) / others
-    defined = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
-    middle = np.sqrt(np.where(defined, own * rest, 1.0))
+    rest, cross = (total[:, None] - 2 * row + diagonal) / others**2, (row - diagonal) / others
+    defined = np.asarray((np.minimum(diagonal, rest) > _NOTHING).all(axis=0))
+    middle = np.sqrt(np.where(defined, diagonal * rest, 1.0))
     phi, margin = cross / middle, distinct * middle - cross
     tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if defined[d] else 1.0 for d in range(dimensions)]
-    found = []
+    results = []
     for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
         one = undefined("undefined: judges share nothing on it, or on the other dimensions")
         if defined[d]:
             one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
         passed = bool(defined[d]) and p_holm <= alpha + 1e-9
-        found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
-    return Discriminant("ok", tuple(found))
+        results.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
+    return Discriminant("ok", tuple(results))
 
 
 def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> Floats:
@@ -428,11 +428,11 @@ def specific_contrast(
     dimensions = deltas.shape[1]
     if checks.whole(source, "d", d, least=0) >= dimensions:
         checks.fail(source, "d", f"must be one of the dimensions 0..{dimensions - 1} (got {d})")
-    whole = ~np.isnan(deltas).any(axis=1)
-    if dimensions < 2 or not whole.any():
+    complete = ~np.isnan(deltas).any(axis=1)
+    if dimensions < 2 or not complete.any():
         return undefined("not measurable: needs two dimensions and a cycle that has both")
-    deltas = deltas[whole]
-    units = codes if whole.all() else np.unique(codes[whole], return_inverse=True)[1]
+    deltas = deltas[complete]
+    units = codes if complete.all() else np.unique(codes[complete], return_inverse=True)[1]
     if consecutive:
         units = estimates.neighbour_blocks(int(units.max()) + 1)[units]
     others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)
@@ -445,8 +445,8 @@ def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) 
     records, judges, dimensions = scores.shape
     codes = cluster_codes(source, cluster, records)
     columns = scores.reshape(records, judges * dimensions)
-    whole = np.flatnonzero(~np.isnan(columns).any(axis=1))
-    order = whole[np.argsort(codes[whole], kind="stable")]
+    rows = np.flatnonzero(~np.isnan(columns).any(axis=1))
+    order = rows[np.argsort(codes[rows], kind="stable")]
     _, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
     parts = [columns[order[start : start + count]] for start, count in zip(starts, counts, strict=True)]
     centred = [part - part.mean(axis=0) for part in parts]

@@ -106,16 +106,16 @@ class ScoreTable:
     @property
     def grades(self) -> Grades:
         """Grades of all first records that some judge scored: the complete ones as in the table, then the others."""
-        own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
+        complete = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
         rest = self.incomplete
         if rest is None:
-            return own
+            return complete
         lengths = None
-        if own.lengths is not None and rest.lengths is not None:
-            lengths = np.concatenate([own.lengths, rest.lengths])
-        own_, rest_ = ((part.values, part.agent, part.cycle, part.cluster) for part in (own, rest))
+        if complete.lengths is not None and rest.lengths is not None:
+            lengths = np.concatenate([complete.lengths, rest.lengths])
+        own_, rest_ = ((part.values, part.agent, part.cycle, part.cluster) for part in (complete, rest))
         values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
-        return Grades(values, agent, cycle, cluster, (*own.trajectories, *rest.trajectories), lengths)
+        return Grades(values, agent, cycle, cluster, (*complete.trajectories, *rest.trajectories), lengths)
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
@@ -197,20 +197,20 @@ def score_table(
     # What became of each judge's calls, and its aggregate in every trial [m, T], where all of its trials were usable.
     aggregates, counted = dict[str, Floats](), dict[str, Calls]()
     for judge in order:
-        own = [call for call in calls if call.judge == judge]
-        status = Counter(call.status for call in own)
-        reasons = Counter(call.reason or "no reason recorded" for call in own if call.status != "ok")
+        own_calls = [call for call in calls if call.judge == judge]
+        status = Counter(call.status for call in own_calls)
+        reasons = Counter(call.reason or "no reason recorded" for call in own_calls if call.status != "ok")
         counted[judge] = Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
-        numbers = sorted({call.trial for call in own})
-        whole = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
-        values = [[float(graded[t] @ share) for t in numbers] for graded in whole]
+        numbers = sorted({call.trial for call in own_calls})
+        full = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
+        values = [[float(graded[t] @ share) for t in numbers] for graded in full]
         aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
     digest = hashlib.sha256()
     for call in calls:
-        given = sorted(call.scores.items())
-        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, given)).encode())
+        scores = sorted(call.scores.items())
+        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
     for row in rows:
         digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
@@ -297,16 +297,16 @@ def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | No
         Problem("weights", f"{name!r} is not a dimension of the {of} ({', '.join(dimensions)})")
         for name in sorted(set(weights) - set(dimensions))
     ]
-    given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
-    if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
+    raw = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
+    if not np.isfinite(raw).all() or (raw < 0).any() or raw.sum() <= 0:
         problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
     return problems
 
 
 def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
     """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1."""
-    given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
-    return np.asarray(given / given.sum())
+    raw = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
+    return np.asarray(raw / raw.sum())
 
 
 def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decision], scale: Scale) -> list[Problem]:

@@ -158,17 +158,17 @@ class Truth:
     @property
     def shares(self) -> Floats:
         """Weights [D] that sum to 1."""
-        given = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
-        return np.asarray(given / given.sum())
+        weights = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        return np.asarray(weights / weights.sum())
 
     @property
     def calls(self) -> int:
         """Judge calls if every agent attends every cycle."""
         return self.clusters * self.cycles * len(self.composers) * sum(judge.trials for judge in self.panel)
 
-    def given(self, seen: Floats) -> Floats:
+    def given(self, latent: Floats) -> Floats:
         """What judges write down of what they see."""
-        return np.clip(np.floor(seen + 0.5) if self.rounded else seen, *self.scale)
+        return np.clip(np.floor(latent + 0.5) if self.rounded else latent, *self.scale)
 
     def tie_classes(self) -> tuple[tuple[str, ...], ...]:
         """Agents with equal planted levels on every dimension, classes of two or more."""
@@ -191,8 +191,8 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     clusters = truth.cluster.draw(rng, (truth.clusters,), d)
     of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
     reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (n,), d)
-    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
+    residual = truth.residual.draw(rng, (n,), d)
+    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + residual
     median, spread = (np.array([getattr(one, name) for one in composers])[agent] for name in ("tokens", "token_spread"))
     tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(n)))))
     panel = sorted(truth.panel, key=lambda judge: judge.name)
@@ -206,7 +206,7 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     names = tuple(composer.name for composer in composers)
     columns = sorted(range(d), key=truth.dimensions.__getitem__)
     cycles, cycle_code = np.unique(cycle, return_inverse=True)
-    seen, cluster_code = np.unique(cluster, return_inverse=True)
+    numbers, cluster_code = np.unique(cluster, return_inverse=True)
     scores = np.stack([calls[judge.name].mean(axis=1) for judge in panel], axis=1)[:, :, columns]
     many = any(judge.trials > 1 for judge in panel)
     first = np.stack([calls[judge.name][:, 0] for judge in panel], axis=1)[:, :, columns] if many else None
@@ -217,7 +217,7 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     return ScoreTable(
         tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)), names, agent,
         tuple(f"cycle-{c:06d}" for c in cycles.tolist()), cycle_code.astype(np.int64),
-        tuple(f"cluster-{k:04d}" for k in seen.tolist()), cluster_code.astype(np.int64), ("simulated",),
+        tuple(f"cluster-{k:04d}" for k in numbers.tolist()), cluster_code.astype(np.int64), ("simulated",),
         np.zeros(n, dtype=np.int64), tuple(judge.name for judge in panel), tuple(judge.family for judge in panel),
         tuple(truth.dimensions[k] for k in columns), share[columns], scores,
         trials={name: rows @ share for name, rows in calls.items()}, replicates={},
@@ -293,9 +293,9 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
     met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
     clusters = np.bincount(met, minlength=len(table.agents))
     a, d, judges = len(table.agents), len(table.dimensions), len(table.judges)
-    own = truth.residual.draw(rng, (a,), d)
-    own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
-    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
+    residual = truth.residual.draw(rng, (a,), d)
+    residual += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
+    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + residual / np.sqrt(counts)[:, None]
     # The share of the differences between agents' aggregates that is not sampling error.
     shrink, agents = 1.0, components.part("agent").variance
     if agents is not None:
@@ -368,12 +368,12 @@ def with_judge(
     noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
     reliable = true / np.maximum(true + noise, 1e-12)
     left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
-    seen = (
+    latent = (
         np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
         + liking[table.agent]
         + Spread(tuple(sd.tolist()), float(np.mean([spread.correlation for spread in once]))).draw(rng, (table.n,), d)
     )
-    scores = truth.given(seen)
+    scores = truth.given(latent)
     place = sorted((*table.judges, name)).index(name)
 
     def beside(block: Floats | None) -> Floats | None:
@@ -399,17 +399,17 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
     planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
     # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
-    own, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
-    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
+    residual, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
+    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(residual)
     call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
-    guess, left = np.empty_like(own), np.empty(d)
+    guess, left = np.empty_like(residual), np.empty(d)
     for k in range(d):
-        seen = np.stack([own[:, k], others[:, k]])
-        spread = seen @ seen.T / n
-        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
-        weight = np.linalg.pinv(spread) @ wanted
-        guess[:, k] = weight @ seen
-        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
+        signals = np.stack([residual[:, k], others[:, k]])
+        spread = signals @ signals.T / n
+        target = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
+        weight = np.linalg.pinv(spread) @ target
+        guess[:, k] = weight @ signals
+        left[k] = math.sqrt(max(0.0, float(target[0] - weight @ target)))
     reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
 
     def more(trials: int) -> Floats:

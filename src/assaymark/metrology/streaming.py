@@ -160,7 +160,7 @@ def _streamed(
     file = pq.ParquetFile(path)
     schema, meta = file.schema_arrow, file.metadata
     _require_summable(schema, dimensions)
-    whole = whole_weights(dimensions, weights)
+    integers = whole_weights(dimensions, weights)
     # Neighbouring row groups, put together up to about a million rows.
     tasks, size = list[list[int]](), 0
     for group in range(file.num_row_groups):
@@ -175,8 +175,8 @@ def _streamed(
     starts = np.cumsum([0, *(sum(meta.row_group(i).num_rows for i in task) for task in tasks)]).tolist()
     judges = _streaming_judges(next(_tables(file, tasks[0], ["judge", "family"])))
     columns = [name for name in schema.names if name in KNOWN or name in dimensions]
-    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-    texts = [field.name for field in schema if field.name in wanted
+    names = {*TEXTS, "format", "agent_family"} - {"trajectory"}
+    texts = [field.name for field in schema if field.name in names
              and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))]  # fmt: skip
 
     def work(k: int) -> list[Piece]:
@@ -198,7 +198,7 @@ def _streamed(
         return found
 
     while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in schema.names, scale)
+        layout = _layout(judges, dimensions, integers, "cycle" in schema.names, scale)
         sums, borders = list[ScoreSums](), list[pa.Table]()
         try:
             with ThreadPoolExecutor(threads) as pool:
@@ -225,11 +225,11 @@ def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iter
         yield pa.Table.from_batches([batch])
 
 
-def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def _named_columns(schema: pa.Schema, names: Sequence[str] | None) -> tuple[str, ...]:
     """The dimension columns, sorted; or everything that is wrong with the header."""
     if "judge" in schema.names and "family" not in schema.names:
         raise NotStreamableError("there is no column family", sortable=False)
-    dimensions, problems = named_dimensions(schema, wanted, numeric_columns(schema))
+    dimensions, problems = named_dimensions(schema, names, numeric_columns(schema))
     if problems:
         raise InputError("scores", problems)
     return dimensions
@@ -277,9 +277,9 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
     judge = judge if np.array_equal(place, np.arange(place.size)) else place[judge]
     families, family = _coded(table, "family", row)
     known = {name: k for k, name in enumerate(families)}
-    wanted = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
-    if (wanted != family).any():
-        k = int(np.argmax(wanted != family))
+    expected = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
+    if (expected != family).any():
+        k = int(np.argmax(expected != family))
         where = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
         got = f"{families[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
         raise InputError("scores", [Problem(where, f"one judge has one family (got {got})")])
@@ -300,7 +300,7 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
         if several:
             what = "one agent has one agent_family"
             raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
-        makers = tuple(given.pop() for given in of)
+        makers = tuple(family_set.pop() for family_set in of)
     _refuse_null(table, "trial", row)
     return Part(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
@@ -465,9 +465,9 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
             [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
             for part in (one.sums, other.sums)
         )
-        for what, ours, given in (("columns", one.columns, other.columns), ("judges", judges, other_judges)):
-            if ours != given:
-                sides = (("not here", sorted(set(ours) - set(given))), ("only here", sorted(set(given) - set(ours))))
+        for what, ours, theirs in (("columns", one.columns, other.columns), ("judges", judges, other_judges)):
+            if ours != theirs:
+                sides = (("not here", sorted(set(ours) - set(theirs))), ("only here", sorted(set(theirs) - set(ours))))
                 unlike = "; ".join(f"{side}: {', '.join(names)}" for side, names in sides if names)
                 problems.append(Problem(name, f"other {what} than in {first} ({unlike})"))
         if one.key == other.key and one.kind != other.kind:

@@ -168,9 +168,9 @@ class ScoreSums:
         """The same sums with room for more names."""
         if (agents, clusters, formats) == (self.agents, self.clusters, self.formats):
             return self
-        who, where, how = (
-            np.array([names.index(name) for name in own], dtype=np.int64)
-            for names, own in ((agents, self.agents), (clusters, self.clusters), (formats, self.formats))
+        agent_codes, where, how = (
+            np.array([names.index(name) for name in labels], dtype=np.int64)
+            for names, labels in ((agents, self.agents), (clusters, self.clusters), (formats, self.formats))
         )
         require_room(self.layout, len(agents), len(clusters), len(formats), self.places.size)
 
@@ -181,7 +181,7 @@ class ScoreSums:
 
         def by_agent(table: Ints) -> Ints:
             wide = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
-            wide[:, who] = table
+            wide[:, agent_codes] = table
             return wide
 
         return replace(
@@ -398,15 +398,15 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     # Views, not copies: row k of every trajectory belongs to one judge.
     columns = tuple(tuple(column[int(k) :: judges] for k in order) for column in part.scores)
     usable = np.stack([np.logical_and.reduce([c[j] > 0 for c in columns]) for j in range(judges)])
-    whole: Bools = np.asarray(usable.all(axis=0))
+    complete: Bools = np.asarray(usable.all(axis=0))
     agents, agent = len(part.agents), part.agent[first]
     replies = np.zeros((judges, agents, 2), dtype=np.int64)
     replies[:, :, 0] = np.bincount(agent, minlength=agents)
-    if not whole.all():
+    if not complete.all():
         replies[:, :, 1] = [np.bincount(agent[~row], minlength=agents) for row in usable]
         replies[:, :, 0] -= replies[:, :, 1]
     rows = Complete.of(part, first, columns)
-    return (rows if whole.all() else rows.only(whole)), replies, int((~whole).sum())
+    return (rows if complete.all() else rows.only(complete)), replies, int((~complete).sum())
 
 
 def _require_order(part: Part, rows: slice) -> None:
@@ -448,14 +448,14 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     replies = np.bincount(place, minlength=judges * agents * 2).reshape(judges, agents, 2)
     scored = np.zeros(start.size * judges, dtype=bool)
     scored[slot] = usable
-    whole: Bools = np.asarray(scored.reshape(-1, judges).all(axis=1))
+    complete: Bools = np.asarray(scored.reshape(-1, judges).all(axis=1))
     columns = []
     for column in part.scores:
         grid = np.zeros(start.size * judges, dtype=column.dtype)
         grid[slot] = column
         columns.append(tuple(grid[j::judges] for j in range(judges)))
     rows = Complete.of(part, start, tuple(columns))
-    return rows.only(whole), replies, int((~whole).sum())
+    return rows.only(complete), replies, int((~complete).sum())
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:

@@ -95,23 +95,23 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     """
     checker = Findings("backtest")
     checker.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
-    wanted, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
+    desired, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
     if earned is not None:
         checker.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
         checker.none_of(earned < -1, "returns", "must not be below -1", earned)
-    if wanted is not None:
-        missing = np.isnan(wanted)
+    if desired is not None:
+        missing = np.isnan(desired)
         empty: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
-        if checker.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            wanted = checker.weights("targets", wanted, rows=~empty, least=0.0)
-        if earned is not None and wanted.shape[-2:] != earned.shape:
-            checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
+        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * desired.shape[-1] else np.zeros(1, np.bool_)
+        if checker.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", desired):
+            desired = checker.weights("targets", desired, rows=~empty, least=0.0)
+        if earned is not None and desired.shape[-2:] != earned.shape:
+            checker.add("targets", f"must have the days and assets of returns {earned.shape} (got {desired.shape})")
     checker.settle()
-    assert wanted is not None
+    assert desired is not None
     assert earned is not None
-    single = wanted.ndim == 2
-    book = wanted[None] if single else wanted
+    single = desired.ndim == 2
+    book = desired[None] if single else desired
     trades = ~np.isnan(book[..., 0])
     days = np.flatnonzero(trades.any(axis=0))
     count, n_days, n_assets = book.shape
@@ -404,8 +404,8 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
         undefined["calmar"] = "undefined: there is no drawdown" if fall.peak is None else undefined["cagr"]
     sortino = None if downside == 0 else excess / downside
     calmar = None if cagr is None or fall.peak is None else cagr / abs(fall.depth)
-    hits, why = float(np.mean(returns > 0)), MappingProxyType(undefined)
-    return Performance(total, cagr, volatility, sharpe, sortino, fall.depth, calmar, hits, fall, n, why)
+    hits, causes = float(np.mean(returns > 0)), MappingProxyType(undefined)
+    return Performance(total, cagr, volatility, sharpe, sortino, fall.depth, calmar, hits, fall, n, causes)
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:

@@ -59,8 +59,8 @@ class Rules:
 
     def __post_init__(self) -> None:
         problems = [
-            Problem(f"rules.{name}", f"must be {wanted} (got {value!r})")
-            for name, value, good, wanted in (
+            Problem(f"rules.{name}", f"must be {allowed} (got {value!r})")
+            for name, value, good, allowed in (
                 ("fill", self.fill, self.fill in ("next_open", "close"), "next_open or close"),
                 ("cost_bps", self.cost_bps, 0 <= self.cost_bps < 10_000, "from 0 to below 10000"),
                 ("lot", self.lot, 0 < self.lot < math.inf, "positive and finite"),
@@ -215,11 +215,11 @@ class _Day:
         try:
             price = self._price(order)
             asked = self._asked(order, price)
-            allowed, why = self._allowed(order, asked, price)
-            if why is not None and (self.rules.excess == "reject" or not allowed):
-                raise _Refused(*why, asked)
-            if why is not None:
-                refused = _Refused(why[0], f"{why[1]}; {abs(allowed):g} units were filled", asked - allowed)
+            allowed, refusal = self._allowed(order, asked, price)
+            if refusal is not None and (self.rules.excess == "reject" or not allowed):
+                raise _Refused(*refusal, asked)
+            if refusal is not None:
+                refused = _Refused(refusal[0], f"{refusal[1]}; {abs(allowed):g} units were filled", asked - allowed)
         except _Refused as exc:
             allowed, refused = 0.0, exc
         if allowed:
@@ -259,11 +259,11 @@ class _Day:
                 raise _Refused("not-held", "nothing of it is held")
             return -units
         # Units named by the order, without the sign of its side
-        given = [value for value in (order.quantity, order.weight) if value is not None]
-        if len(given) != 1 or (order.side == "target" and order.weight is None):
-            wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
-            raise _Refused("bad-order", f"needs {wanted}")
-        value = given[0]
+        amounts = [value for value in (order.quantity, order.weight) if value is not None]
+        if len(amounts) != 1 or (order.side == "target" and order.weight is None):
+            choice = "a weight" if order.side == "target" else "either a quantity or a weight"
+            raise _Refused("bad-order", f"needs {choice}")
+        value = amounts[0]
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
             raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
         if order.side != "target" and value <= 0:
@@ -294,14 +294,14 @@ class _Day:
         closes = math.isclose(asked, -units, rel_tol=SLACK) and units != 0
         if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
             raise _Refused("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
-        allowed, why = asked, None
+        allowed, refusal = asked, None
         for limit, reason, text in self._limits(order, asked, price, units):
             if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
-                why = why or (reason, text)
+                refusal = refusal or (reason, text)
                 allowed = limit if limit == -units else self._whole(limit)
             elif abs(allowed) > abs(limit):
                 allowed = limit
-        return allowed, why
+        return allowed, refusal
 
     def _limits(self, order: Order, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
         """The limits on an order's units, with their reasons: each has the sign of what is asked, or is 0."""
@@ -465,8 +465,8 @@ class _Run:
         name, book = step.name, step.book
         if book is None:
             # The fills of a step without a stated book are settled against the next one, at its own prices.
-            why = "the record states no book after this step"
-            self.unchecked += [Unchecked(name, "cash", "", why), Unchecked(name, "position", "", why)]
+            reason = "the record states no book after this step"
+            self.unchecked += [Unchecked(name, "cash", "", reason), Unchecked(name, "position", "", reason)]
             for fill in step.fills:
                 price = fill.price if fill.price is not None else self._price(step, fill.symbol)
                 self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
@@ -520,8 +520,8 @@ class _Run:
             if fill not in step.fills or fill.price is None:
                 continue
             if rule is None:
-                why = "its stated price has no bar to be held against"
-                self.unchecked.append(Unchecked(step.name, "fill", symbol, why))
+                reason = "its stated price has no bar to be held against"
+                self.unchecked.append(Unchecked(step.name, "fill", symbol, reason))
             elif _differ(fill.price, rule, self.tolerance.cash):
                 where = _lies(fill.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
                 mismatches.append(Mismatch(step.name, "fill-price", symbol, fill.price, rule, where))

@@ -264,8 +264,8 @@ class Findings:
             self.add(where, f"must be numbers (got {raw.dtype.name})")
             return None
         if raw.ndim not in ndim or not raw.size:
-            wanted = " or ".join(str(axes) for axes in ndim)
-            self.add(where, f"must have {wanted} axes and at least one value (got shape {raw.shape})")
+            allowed = " or ".join(str(axes) for axes in ndim)
+            self.add(where, f"must have {allowed} axes and at least one value (got shape {raw.shape})")
             return None
         return np.asarray(raw, dtype=np.float64)
 
@@ -313,8 +313,8 @@ class Findings:
             return weights
         self.none_of(apart < 0, where, "weights must not be negative", apart)
         totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
-        wanted = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
-        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {wanted}", totals)
+        rule = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
+        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {rule}", totals)
         return weights
 
 

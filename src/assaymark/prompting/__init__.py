@@ -127,8 +127,8 @@ def strict_json(text: str) -> JSON:
 
 def shown(value: object) -> str:
     """A value for a reason: cut short, printable ASCII only."""
-    seen = ascii(value)
-    return seen if len(seen) <= 60 else seen[:57] + "..."
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def whole(raw: JSON, what: str, low: int, high: int) -> int:

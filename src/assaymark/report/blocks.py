@@ -29,9 +29,9 @@ class Linked(str):
 
     def __new__(cls, text: str, href: str = "") -> Linked:
         """The text as a link; without ``href`` the text alone."""
-        made = super().__new__(cls, text)
-        made.href = href
-        return made
+        linked = super().__new__(cls, text)
+        linked.href = href
+        return linked
 
 
 # Bold, code, as it was written (in its own direction), in English whatever the page speaks, a small line below, hatched
@@ -48,9 +48,9 @@ class Styled(str):
 
     def __new__(cls, text: str, style: Style) -> Styled:
         """The text in a style."""
-        made = super().__new__(cls, text)
-        made.style = style
-        return made
+        styled = super().__new__(cls, text)
+        styled.style = style
+        return styled
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class Index:
         """What ``make`` gives, made once for this index."""
         if key not in self.made:
             self.made[key] = make()
-        found: T = self.made[key]
-        return found
+        cached: T = self.made[key]
+        return cached
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement with exactly these labels."""
@@ -138,7 +138,7 @@ class Index:
         wanted, items = labels.items(), self.by_name.get(name, ())
         return self.once(
             ("every", name, *wanted),
-            lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
+            lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
     def known(self, name: str, **labels: str) -> list[Measurement]:
@@ -147,8 +147,8 @@ class Index:
 
     def value(self, name: str, **labels: str) -> float | None:
         """The value of a measurement; None where it is undefined or was not made."""
-        found = self.one(name, **labels)
-        return None if found is None else found.value
+        measurement = self.one(name, **labels)
+        return None if measurement is None else measurement.value
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
@@ -158,10 +158,10 @@ class Index:
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
     """Measurements by their names, in their order."""
-    found = defaultdict[str, list[Measurement]](list)
+    groups = defaultdict[str, list[Measurement]](list)
     for item in measurements:
-        found[item.name].append(item)
-    return dict(found)
+        groups[item.name].append(item)
+    return dict(groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,8 +423,8 @@ class Section:
 
 def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[Block | None] | None) -> Section:
     """A section of the blocks that are there."""
-    listed = [one if isinstance(one, (tuple, list)) else (one,) for one in blocks]
-    return Section(id_, heading, lead, tuple(block for found in listed for block in found if block is not None))
+    listed = [block if isinstance(block, (tuple, list)) else (block,) for block in blocks]
+    return Section(id_, heading, lead, tuple(block for group in listed for block in group if block is not None))
 
 
 def table_of(
@@ -432,9 +432,9 @@ def table_of(
     summary: str = "", **more: Any,
 ) -> Table | None:  # fmt: skip
     """A table of some rows, None without any. ``right`` are its columns of numbers, or how many follow the first."""
-    found = tuple(rows)
+    lines = tuple(rows)
     numbers = range(1, right + 1) if isinstance(right, int) else right
-    return Table(tuple(heads), found, frozenset(numbers), summary, **more) if found else None
+    return Table(tuple(heads), lines, frozenset(numbers), summary, **more) if lines else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,23 +465,23 @@ class Page:
 
     def file_of(self, figure: Figure) -> str:
         """Where the files of a figure lie, seen from the folder of the run and without their endings."""
-        found = _NAMED.search(figure.wide)
-        return f"figures/{self.path.removesuffix('.html').replace('/', '-')}-{found[1] if found else 'figure'}"
+        match = _NAMED.search(figure.wide)
+        return f"figures/{self.path.removesuffix('.html').replace('/', '-')}-{match[1] if match else 'figure'}"
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         """Every figure on it that is drawn."""
-        found: list[Figure] = []
+        drawn: list[Figure] = []
         left: list[Any] = [self.sections, self.blocks]
         while left:
             part = left.pop()
             if isinstance(part, Figure):
-                found += [part] if part.wide else []
+                drawn += [part] if part.wide else []
             elif isinstance(part, tuple):
                 left += reversed(part)
             elif not isinstance(part, str):
                 left += [getattr(part, name, ()) for name in ("items", "columns", "blocks")]
-        return tuple(found)
+        return tuple(drawn)
 
 
 _NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
@@ -513,7 +513,7 @@ def html_of(value: Inline, root: str) -> str:
     if type(value) is Markup:
         return str(value)
     if isinstance(value, tuple):
-        return "".join([html_of(one, root) for one in value])
+        return "".join([html_of(part, root) for part in value])
     if isinstance(value, Cell):
         return html_of(value.value, root)
     if isinstance(value, Share):
@@ -545,7 +545,7 @@ def rows_of(table: Table, root: str = "") -> Markup:
     """The rows of a table as markup; a template's own loop over thousands of cells takes three times as long."""
     begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
-        begun = [f'{one} data-l="{escaped(plain(head))}"' for one, head in zip(begun, table.heads, strict=True)]
+        begun = [f'{opening} data-l="{escaped(plain(head))}"' for opening, head in zip(begun, table.heads, strict=True)]
     lines = []
     for row in table.lines:
         first, *others = cells = [html_of(cell, root) for cell in row.cells]
@@ -556,8 +556,8 @@ def rows_of(table: Table, root: str = "") -> Markup:
         if table.stacked:
             others = [html if isinstance(cell, str) else f"<span>{html}</span>"
                       for cell, html in zip(row.cells[1:], others, strict=True)]  # fmt: skip
-        said = zip(("data-k", "data-x", "id", "class"), (row.key, row.also, row.id, row.style), strict=True)
-        attributes = "".join([f' {name}="{escaped(value)}"' for name, value in said if value])
+        pairs = zip(("data-k", "data-x", "id", "class"), (row.key, row.also, row.id, row.style), strict=True)
+        attributes = "".join([f' {name}="{escaped(value)}"' for name, value in pairs if value])
         rest = "".join([f"<td{begun[at]}>{html}</td>" for at, html in enumerate(others, 1)])
         lines.append(f'<tr{attributes}><th scope="row">{first}</th>{rest}</tr>\n')
     return Markup("".join(lines))
@@ -578,17 +578,17 @@ def markup_of(block: Block, root: str = "") -> Block:
 
 def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
     """Blocks with neighbours that can be written put together: a page of many small ones takes half the time."""
-    found: list[Block] = []
-    for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda one: isinstance(one, Markup)):
+    merged: list[Block] = []
+    for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda part: isinstance(part, Markup)):
         same = list(run)
-        found += [Markup("\n".join(map(str, same)))] if is_markup else same
-    return tuple(found)
+        merged += [Markup("\n".join(map(str, same)))] if is_markup else same
+    return tuple(merged)
 
 
 def plain(value: Inline) -> str:
     """The words of a line without links, marks or drawings."""
     if isinstance(value, tuple):
-        return "".join(plain(one) for one in value)
+        return "".join(plain(part) for part in value)
     if isinstance(value, Cell):
         return plain(value.value)
     if isinstance(value, Share):
@@ -600,7 +600,7 @@ def plain(value: Inline) -> str:
 
 def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
     """Several lines as one, with something between them."""
-    return tuple(one for part in parts for one in (between, part))[1:]
+    return tuple(piece for part in parts for piece in (between, part))[1:]
 
 
 def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:

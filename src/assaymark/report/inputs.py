@@ -196,13 +196,13 @@ class RunIndex(Index):
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
         """The measurement of a kind about the two agents of a claim, whichever of them is the higher."""
-        one, other = verdict.claim.subjects
-        return self.contrast(verdict.claim.dimension, one, other, name)
+        agent, other = verdict.claim.subjects
+        return self.contrast(verdict.claim.dimension, agent, other, name)
 
-    def contrast(self, on: str, one: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
+    def contrast(self, on: str, agent: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
         """The contrast of two agents on a dimension; ``name`` may ask for another judge's."""
-        direct = self.one(name, dimension=on, high=one, low=other, **labels)
-        return direct or self.one(name, dimension=on, high=other, low=one, **labels)
+        direct = self.one(name, dimension=on, high=agent, low=other, **labels)
+        return direct or self.one(name, dimension=on, high=other, low=agent, **labels)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""
@@ -229,11 +229,11 @@ class RunIndex(Index):
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""
 
-        def found() -> Measurement | None:
+        def find() -> Measurement | None:
             governing = governing_agreement(dimension, self.kappas, Rules.of(self.study)).governing
             return None if governing is None else self.by_id[governing]
 
-        return self.once(("gating", dimension), found)
+        return self.once(("gating", dimension), find)
 
     def gating_note(self, dimension: str) -> str:
         """The gating kappa and the format it was found in; empty where the pooled kappa gates."""
@@ -245,8 +245,8 @@ class RunIndex(Index):
     def gating_words(self, dimension: str) -> str:
         """The gating kappa with its sign, its format where it has one, or in words why there is none."""
         item = self.gating(dimension)
-        said = self.gating_note(dimension) or self.kappa_words(item)
-        return said if item is None or item.value is None else f"{self.sign} {said}"
+        note = self.gating_note(dimension) or self.kappa_words(item)
+        return note if item is None or item.value is None else f"{self.sign} {note}"
 
     @property
     def sign(self) -> str:
@@ -264,12 +264,12 @@ class RunIndex(Index):
     def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
         """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
 
-        def found() -> tuple[Verdict, ...]:
+        def find() -> tuple[Verdict, ...]:
             wanted = kinds or ("first", "pair", "within")
             mine = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
             return tuple(sorted(mine, key=lambda v: v.claim.id))
 
-        return self.once(("on", dimension, *kinds), found)
+        return self.once(("on", dimension, *kinds), find)
 
     @property
     def cells(self) -> tuple[Verdict, ...]:
@@ -294,8 +294,8 @@ class RunIndex(Index):
         pairs = self.on(AGGREGATE, "pair")
         if not pairs or any(v.pair_state != "cannot-be-tested" for v in pairs):
             return ""
-        found = (self.pair("contrast", v) for v in pairs)
-        clusters = max((int(m.detail.get("clusters", 0)) for m in found if m is not None), default=0)
+        contrasts = (self.pair("contrast", v) for v in pairs)
+        clusters = max((int(m.detail.get("clusters", 0)) for m in contrasts if m is not None), default=0)
         return f"This study cannot order agents: {counted(clusters, 'cluster')}."
 
     @property
@@ -343,25 +343,25 @@ class Tier:
 def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
     """The tiers on one score from high to low; a single one where no cut is supported."""
     groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
-    orders, found, rank = supported_orders(book, dimension), list[Tier](), 1
+    orders, listed, rank = supported_orders(book, dimension), list[Tier](), 1
     for group in groups:
         around = [level for pair, level in orders.items() if len(set(pair) & set(group)) == 1]
-        found.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
+        listed.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
         rank += len(group)
-    return tuple(found)
+    return tuple(listed)
 
 
 def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
     """(higher, lower) to its level, for every pair whose order is supported."""
-    found = (v for v in book.on(dimension, "pair") if v.publication_level != "no-claim")
-    return {(v.claim.subjects[0], v.claim.subjects[1]): v.publication_level for v in found}
+    supported = (v for v in book.on(dimension, "pair") if v.publication_level != "no-claim")
+    return {(v.claim.subjects[0], v.claim.subjects[1]): v.publication_level for v in supported}
 
 
 def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
     """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
     where agents that cannot be ranked would have a score of their own."""
-    found = [item.value or 0.0 for item in book.known("single.level", dimension=dimension, agent=agent)]
-    return (min(found), max(found)) if len(found) > 1 else None
+    levels = [item.value or 0.0 for item in book.known("single.level", dimension=dimension, agent=agent)]
+    return (min(levels), max(levels)) if len(levels) > 1 else None
 
 
 def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:

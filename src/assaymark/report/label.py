@@ -62,9 +62,9 @@ def label_page(
     """The page of a sheet. With ``labels``, those that were given, it sends each further one to its server. ``part`` is
     which of how many files it is, and ``name`` what the file of its grades is called."""
     questions = [
-        {"name": one.name, "title": visible(one.title), "question": visible(one.question),
-         "anchors": [[point, visible(text)] for point, text in one.anchors]}
-        for one in sheet.questions
+        {"name": question.name, "title": visible(question.title), "question": visible(question.question),
+         "anchors": [[point, visible(text)] for point, text in question.anchors]}
+        for question in sheet.questions
     ]  # fmt: skip
     data = {
         "run": sheet.run, "grader": sheet.grader, "part": list(part), "file": name or f"labels-{sheet.grader}.csv",
@@ -77,14 +77,14 @@ def label_page(
     )  # fmt: skip
 
 
-def _cycle(one: LabelCycle) -> JSON:
+def _cycle(cycle: LabelCycle) -> JSON:
     def shown(sections: Sequence[Section]) -> list[JSON]:
         return [[visible(label), visible(content) if isinstance(content, str) else
                  [list(map(visible, row)) for row in content]] for label, content in sections]  # fmt: skip
 
     texts = [{"id": text.id, "sections": shown(text.sections)} | ({"check": text.check} if text.check else {})
-             for text in one[1]]  # fmt: skip
-    return {"material": shown(one[0]), "texts": texts}
+             for text in cycle[1]]  # fmt: skip
+    return {"material": shown(cycle[0]), "texts": texts}
 
 
 def _json(value: JSON) -> Markup:
@@ -97,7 +97,7 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     split only where it fills more than a file; its material is then in each part. `InputError`: a text that no file can
     hold."""
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
-    pieces, made = list[LabelCycle](), {}
+    pieces, files = list[LabelCycle](), {}
     for material, texts in sheet.cycles:
         given = _size((material, ()))
         if (size := given + max(map(_text_size, texts))) > room:
@@ -107,8 +107,8 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     parts = paged_by(pieces, _size, room)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
-        made[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")
-    return made
+        files[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")
+    return files
 
 
 def _size(cycle: LabelCycle) -> int:

@@ -34,28 +34,28 @@ _SHOWN, _MORE, _NAMES = 3, 5, 6
 def said_levels(book: RunIndex) -> tuple[b.Said, ...]:
     """The three levels in order, each with its first claims, score by score and by name: a page must not be sorted by
     an order that it does not support."""
-    found = []
+    levels = []
     for level in LEVELS:
         mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
         quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
         groups, left = withheld_groups(book) if level == "no-claim" else (), len(mine) - len(quotes)
         rest = f"{count(left)} more on the page." if left else ""
-        found.append(b.Said(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
-    return tuple(found)
+        levels.append(b.Said(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
+    return tuple(levels)
 
 
 def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.Quote:
     """A supported claim with its condition and its clipboard text."""
     statement, study = prose(verdict.claim.statement, 400), book.study
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
-    said = f"{condition} {amended_words(verdict.amended)}".strip()
-    copy = copied(statement, said, study.title or study.name, book.run.locked_at, verdict.plan_hash)
+    conditions = f"{condition} {amended_words(verdict.amended)}".strip()
+    copy = copied(statement, conditions, study.title or study.name, book.run.locked_at, verdict.plan_hash)
     return b.Quote(verdict.publication_level, statement, condition, copy, id_)
 
 
 def built_in_words(book: RunIndex, verdict: Verdict) -> str:
     """That a claim's judges or agents are built in; nobody's agents wrote control texts."""
-    graders = {one.name for one in book.run.reference_panel}
+    graders = {planted.name for planted in book.run.reference_panel}
     makers = {agent.name for agent in book.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
     judges = {judge.name: judge.name in graders for judge in book.study.judges}
@@ -90,17 +90,17 @@ def rule_words(rule: str) -> str:
 
 def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
     """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
-    known = book.dimensions
-    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
+    dimensions = book.dimensions
+    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(dimensions))
     groups: list[b.WithheldGroup] = []
-    for dimension in (*known, *others):
+    for dimension in (*dimensions, *others):
         firsts, pairs, close = (
             [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
             for kind in ("first", "pair", "within")
         )
-        where, found = score_words(dimension), list[tuple[str, list[Verdict]]]()
+        where, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
         if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
-            found.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
+            withheld.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
         else:
             # Pairs that share agents, as groups; the groups and their pairs in alphabetical order.
             linked: list[tuple[set[str], list[Verdict]]] = []
@@ -116,14 +116,14 @@ def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
                 what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
                 some = [clean(name, 80) for name in names]
                 some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
-                found.append((f"{what} {t.listing(some)} on {where}.", part))
+                withheld.append((f"{what} {t.listing(some)} on {where}.", part))
             if firsts:
-                said = len(firsts) < len(book.on(dimension, "first"))
-                found.append((f"A first rank for any {'other agent' if said else 'agent'} on {where}.", firsts))
+                partly = len(firsts) < len(book.on(dimension, "first"))
+                withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {where}.", firsts))
         if close:
             text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
-            found.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
-        groups += [b.WithheldGroup(text, _why(book, part), len(part)) for text, part in found]
+            withheld.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
+        groups += [b.WithheldGroup(text, _why(book, part), len(part)) for text, part in withheld]
         for v in book.cells if dimension == AGGREGATE else ():
             if v.publication_level == "no-claim":
                 stops = [check for check in checked(book, v)[0] if check.effect == "stops"]
@@ -149,12 +149,12 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         parts.extend(((subject + lead, False), (bound, True), (tail, False)))
 
     untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
-    found = [v for v in pairs if v not in untested and is_significant(book, v)]
+    clear = [v for v in pairs if v not in untested and is_significant(book, v)]
     if untested:
         states = {t.state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
         why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
         part(untested, "", "cannot be tested", f"{why}. ")
-    if unresolved := [v for v in pairs if v not in untested and v not in found]:
+    if unresolved := [v for v in pairs if v not in untested and v not in clear]:
         ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
         order = unresolved[0].claim.asserts_order
         level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
@@ -163,17 +163,17 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         many = "is " if only or len(unresolved) == 1 else "are "
         part(unresolved, many, "not resolved" if order else "not shown to be so close", tail)
     # Pairs that one judge family makes or turns, then those that the agents' own makers make.
-    for state, one, many in (
+    for state, singular, many in (
         ("rests-on", "needs judge family {names} to be seen", "need judge family {names} to be seen"),
         ("reversed-without", "turns without judge family {names}", "turn without judge family {names}"),
     ):
-        if here := [v for v in found if v.stability_status != "stable" and v.stability and v.stability.state == state]:
+        if here := [v for v in clear if v.stability_status != "stable" and v.stability and v.stability.state == state]:
             names = sorted({clean(name, 60) for v in here if v.stability for name in v.stability.families})
-            said = (one if only or len(here) == 1 else many).format(names=t.listing(names, last="or"))
-            part(here, "", said, ". ")
-    if any(v.stability_status != "stable" and v.stability and v.stability.state == "not-measurable" for v in found):
+            phrase = (singular if only or len(here) == 1 else many).format(names=t.listing(names, last="or"))
+            part(here, "", phrase, ". ")
+    if any(v.stability_status != "stable" and v.stability and v.stability.state == "not-measurable" for v in clear):
         parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
-    if resting := [v for v in found if "own_family" in stopping(v)]:
+    if resting := [v for v in clear if "own_family" in stopping(v)]:
         ps = [v.p_adjusted for v in resting if v.p_adjusted is not None]
         rest, needed = (
             "rests" if only or len(resting) == 1 else "rest",
@@ -183,22 +183,22 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
-    parts += outside_words(book, found)
-    for field, said in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
+    parts += outside_words(book, clear)
+    for field, phrase in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
         if any(field in fields for fields in stops):
-            parts += [(said, True), (". ", False)]
+            parts += [(phrase, True), (". ", False)]
     return tuple(parts)
 
 
 def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
     """Whether the held-out judge finds a difference of some pairs, never on which side; empty where not asked."""
-    asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
-    known = [m for m in asked if m.low is not None and m.high is not None]
-    if len(known) < 2:
-        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in known]
-    alike = sum(not finds(m) for m in known)
-    which = "all" if alike == len(known) else t.words(alike) if alike else "none"
-    about = f"The held-out judge was asked about {t.words(len(known))} of them"
+    asked = [contrast for v in pairs if (contrast := book.pair("probe.contrast", v)) is not None]
+    answered = [m for m in asked if m.low is not None and m.high is not None]
+    if len(answered) < 2:
+        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in answered]
+    alike = sum(not finds(m) for m in answered)
+    which = "all" if alike == len(answered) else t.words(alike) if alike else "none"
+    about = f"The held-out judge was asked about {t.words(len(answered))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
 
 
@@ -229,9 +229,9 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
             here = possible.get(agent, tier.ranks)
             # What the judges give it, from lowest to highest.
             judged = None if alone else judged_range(book, AGGREGATE, agent)
-            said = "" if judged is None else book.to(effect_of(book, agent), span(*judged))
+            spread = "" if judged is None else book.to(effect_of(book, agent), span(*judged))
             own = "" if here == tier.ranks else t.ordinal_span(*here)
-            agents.append((clean(agent, 80), book.family(agent), own, said))
+            agents.append((clean(agent, 80), book.family(agent), own, spread))
         # What places a tier, or what stops the orders inside it.
         about = [v for v in book.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
@@ -256,9 +256,9 @@ def board_section(book: RunIndex) -> b.Section:
     for tier, agents, given, bounds, why in board(book):
         who: list[b.Inline] = []
         for name, family, ranks, judged in agents:
-            told: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
-            told += [b.small(" judges "), judged] if judged else []
-            who.append((b.bold(name), *told, b.small(f" family {family}") if family else ""))
+            details: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
+            details += [b.small(" judges "), judged] if judged else []
+            who.append((b.bold(name), *details, b.small(f" family {family}") if family else ""))
         score: b.Inline = b.Styled("no range was measured", "gap")
         if given is not None:
             score = (given, b.small(f" {bounds or 'the tier from end to end'}"))
@@ -297,8 +297,8 @@ def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[f
     """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
     mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
     alone gives."""
-    found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
-    ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
+    means = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
+    ends = [end for m in means for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
     lowest, highest = book.study.scale
     return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None

@@ -55,15 +55,15 @@ def rows_of(
     for item in sorted(measurements, key=lambda m: (order.get(m.name, len(order)), undirected(m), m.id)):
         anchor, why, labels = f"m{sha256_text(undirected(item))[:10]}", hidden(item), item.labels
         seen[anchor] += 1
-        kept = ("high", "low") if why else ()
+        subjects = ("high", "low") if why else ()
         words = [f"{_KEYS.get(key) or clean(key, 30)} {shown(key, labels[key])}" for key in sorted(labels)
-                 if key not in kept]  # fmt: skip
-        if names := sorted(clean(labels[key], _LABEL_CHARS) for key in kept if key in labels):
+                 if key not in subjects]  # fmt: skip
+        if names := sorted(clean(labels[key], _LABEL_CHARS) for key in subjects if key in labels):
             words.append(f"agents {listing(names)}")
         title, value = titles.get(item.name, clean(item.name, 60)), why
         if not why:
-            known = f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
-            value = state_words(item) if item.value is None else known
+            amount = f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
+            value = state_words(item) if item.value is None else amount
         cells = (
             title,
             "; ".join(words) or "the whole run",
@@ -84,7 +84,7 @@ def rows_of(
 
 def measured_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
     """The pages of some rows by their files."""
-    return in_parts("measurements", paged_by(rows, lambda one: one[1].size, PAGE_BYTES))
+    return in_parts("measurements", paged_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
 
 
 def measured_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
@@ -98,8 +98,8 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
         ". Rows are sorted by kind and name, never by value.",
     )  # fmt: skip
-    for path, found, parts in beside(pages.items()):
-        heads, rows = shown_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), found)
+    for path, measured, parts in beside(pages.items()):
+        heads, rows = shown_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), measured)
         table = Table(
             heads, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
             filters=row_filters([row.key for row in rows]), what="measurements",
@@ -108,9 +108,9 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         yield path, frame.page(page)
 
 
-def shown_rows(heads: tuple[str, ...], found: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     """The heads and the rows of a page, without the column of records where no row rests on one."""
-    rows = tuple(row for _, row in found)
+    rows = tuple(row for _, row in measured)
     if any(row.cells[-1] for row in rows):
         return heads, rows
     return heads[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
@@ -141,10 +141,10 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
     """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
-    def order(one: Evidence) -> tuple[float, str, str, int, int]:
-        made = decisions.get(one.decision)
-        when = made.decided_at.timestamp() if made else float("inf")
-        return when, made.agent.id if made else "", one.decision, one.part, one.start
+    def order(evidence: Evidence) -> tuple[float, str, str, int, int]:
+        source = decisions.get(evidence.decision)
+        when = source.decided_at.timestamp() if source else float("inf")
+        return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
     rows: list[Row] = []
     for item in sorted(book.run.evidence, key=order):
@@ -176,41 +176,41 @@ def evidence_section(book: RunIndex) -> b.Section:
     """Where the numbers in the rationales come from, overall and by agent."""
     evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
     by_agent: dict[str, Counter[EvidenceState]] = {}
-    for one in evidence:
-        by_agent.setdefault(agents.get(one.decision, "unknown"), Counter())[one.state] += 1
-    everything = Counter(one.state for one in evidence)
+    for mention in evidence:
+        by_agent.setdefault(agents.get(mention.decision, "unknown"), Counter())[mention.state] += 1
+    everything = Counter(mention.state for mention in evidence)
     # The states of this version; the one of older tables only where they are shown.
     states = tuple(state for state in STATES if state != BEFORE or everything[BEFORE])
 
     def shares(agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, tuple[float, str]]:
         """Measured shares with their words; where a share was not measured, the share of the rows themselves."""
-        found, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
+        by_state, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
         for state in STATES:
             item = book.one("evidence.share", state=state, **labels)
             value = item.value if item is not None and item.value is not None else seen.get(state, 0) / max(total, 1)
-            found[state] = value, book.to(item, percent(value))
-        return found
+            by_state[state] = value, book.to(item, percent(value))
+        return by_state
 
     blocks: list[Block] = []
     answer, overall = "No number was found in the rationales.", shares(None, everything)
     if evidence:
         meanings: list[Inline] = []
         for state in states:
-            known = book.value("evidence.share", state=state) is not None
-            parts: tuple[Inline, ...] = (", ", overall[state][1]) if known else ()
+            measured = book.value("evidence.share", state=state) is not None
+            parts: tuple[Inline, ...] = (", ", overall[state][1]) if measured else ()
             meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
         groups = [("All agents", everything, overall)]
         groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
-        columns, said, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
+        columns, texts, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
         bars: list[BarRow] = []
-        for title, seen, found in groups:
-            cells, n = [found[state] for state in states], count(sum(seen.values()))
+        for title, seen, by_state in groups:
+            cells, n = [by_state[state] for state in states], count(sum(seen.values()))
             bars.append((title, n, tuple((share, str(words)) for share, words in cells)))
             named = zip(columns, cells, strict=True)
-            said.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
+            texts.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
             rows.append((title, *(words for _, words in cells), n))
         title = "Share of numbers in each state, overall and by agent"
-        wide, narrow = bar_table("states", columns, bars, title, "; ".join(said))
+        wide, narrow = bar_table("states", columns, bars, title, "; ".join(texts))
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
         table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
         figure = b.Figure("Where do the numbers come from?", caption, wide, narrow, table)
@@ -259,9 +259,9 @@ def _side_measures(book: RunIndex) -> Iterator[str]:
             lead = f"Support beyond chance is {signed(value)}: 0 is what accidental matches alone would give, "
             yield f"{lead}1 is every number{beside}."
         else:
-            said = f"{percent(value)} of" if value else "None of"
+            share = f"{percent(value)} of" if value else "None of"
             differ = "differ from the weighted sum of their" if value else "differs from the weighted sum of its"
-            yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
+            yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
 def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:

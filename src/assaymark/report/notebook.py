@@ -48,7 +48,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
     mark = f"a{sha256_text(figure.wide + figure.narrow)[:8]}-"
     # A notebook may hold two of a kind. A quote in a text is escaped, so what stands before one is an attribute.
     wide, narrow = (
-        _NAMES.sub(lambda found: found[1] + " ".join(mark + name for name in found[2].split()), svg)
+        _NAMES.sub(lambda match: match[1] + " ".join(mark + name for name in match[2].split()), svg)
         for svg in (figure.wide, figure.narrow)
     )
     rules = drawn_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
@@ -62,17 +62,17 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
 def study_parts(run: AssayRun) -> Iterator[Part]:
     """What the first page says, then the board, and the figure of agreement."""
     book = RunIndex.of(run)
-    found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
-    if found.notice[0]:
-        yield Note(" ".join(found.notice))
-    if found.verdict is None:
-        yield Heading(found.said)
-        yield Note(found.also)
+    front, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
+    if front.notice[0]:
+        yield Note(" ".join(front.notice))
+    if front.verdict is None:
+        yield Heading(front.said)
+        yield Note(front.also)
     else:
-        yield Said(found.verdict.publication_level, found.said, found.also)
+        yield Said(front.verdict.publication_level, front.said, front.also)
     yield Note(study_line(book))
-    if found.second:
-        yield Note(found.second)
+    if front.second:
+        yield Note(front.second)
     if not book.preregistered:
         yield Note(NOT_PREREGISTERED)
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels)))
@@ -99,10 +99,10 @@ def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] 
     """The claims of each level, or what is not supported; most of it folded. ``of`` is of how many claims that is."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, one.sentence, one.condition) for one in part if isinstance(one, Quote))
+            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, Quote))
             for part in (view.claims, view.more)
         )
-        groups = [one for one in (*view.claims, *view.more) if isinstance(one, WithheldGroup)]
+        groups = [claim for claim in (*view.claims, *view.more) if isinstance(claim, WithheldGroup)]
         yield from shown
         if more:
             yield Folded(f"{amount(len(more))} more", more)
@@ -143,14 +143,14 @@ _STYLES: Final = ("datasheet.css", "datasheet-marks.css")
 
 def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = ()) -> Iterator[Part]:
     """Every judge by name: its profile, its chips, and its figures behind a line; those of the first four by name."""
-    for at, sheet in enumerate(sorted(sheets, key=lambda one: one.judge)):
-        others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
+    for at, sheet in enumerate(sorted(sheets, key=lambda sheet: sheet.judge)):
+        others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
         this, peers = opened([sheet])[0], opened(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
         yield Note(" ".join(map(in_words, sentences(this))))
         sketch = chips(this)
-        said = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
-        yield from (Note(one) for one in (said, flip_note(this)) if one)
+        summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
+        yield from (Note(text) for text in (summary, flip_note(this)) if text)
         if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
@@ -192,8 +192,8 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
         for note in (agents.unranked_words(book), *agents.design_words(book), *agents.board_notes(book))
         if note
     )
-    made = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
-    titled = (replace(one[0], title=f"{clean(name, 60)}: {one[0].title}") for name, one in made if one)
-    accounts = tuple(drawing(one, "season.css", "season-agent.css", "brush.css") for one in titled)
+    drawn = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
+    titled = (replace(account[0], title=f"{clean(name, 60)}: {account[0].title}") for name, account in drawn if account)
+    accounts = tuple(drawing(figure, "season.css", "season-agent.css", "brush.css") for figure in titled)
     if accounts:
         yield Folded("Net asset value of each agent", accounts)

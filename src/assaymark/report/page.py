@@ -61,15 +61,15 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Where the pages of things with such keys lie, without their ending: safe as file names, and no two alike."""
     plain = ["-".join(key) for key in keys]
     seen = Counter(name.lower() for name in plain)
-    found = []
+    stems = []
     for key, name in zip(keys, plain, strict=True):
         safe = _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name) and ".." not in name
         if safe and seen[name.lower()] == 1:
-            found.append(f"{folder}/{name}")
+            stems.append(f"{folder}/{name}")
             continue
-        kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
-        found.append(f"{folder}/{kept}-{content_id(list(key))[:8]}")
-    return tuple(found)
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
+        stems.append(f"{folder}/{slug}-{content_id(list(key))[:8]}")
+    return tuple(stems)
 
 
 def beside(
@@ -106,23 +106,23 @@ _WORDS: Final = (
 def environment() -> Environment:
     """The templates of this package, with every value escaped and an undefined one an error. ``ui`` are the words of
     the frame, in English where a page does not bring those of its own language."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    made.globals |= {"ui": frame_words(english()), "page": None}
-    made.filters |= {
+    templates.globals |= {"ui": frame_words(english()), "page": None}
+    templates.filters |= {
         "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_of, "only": only,
         "facts": lambda rows, root: markup_of(Facts(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip
-    return made
+    return templates
 
 
 def frame_words(catalogue: Catalogue) -> SimpleNamespace:
     """The words of the frame in a language, by name; ``lang`` is its code and ``point`` what stands before decimals."""
-    known = {"lang": catalogue.language, "point": catalogue.decimal}
-    return SimpleNamespace(**known, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
+    settings = {"lang": catalogue.language, "point": catalogue.decimal}
+    return SimpleNamespace(**settings, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
 
 
 @cache
@@ -140,7 +140,7 @@ def asset(name: str) -> str:
 
 def _shortened(source: str, signs: str) -> str:
     """A text without space around some signs, and with one blank for any other; what stands in quotes stays."""
-    return re.sub(rf'("[^"\n]*")|\s*({signs})\s*|\s+', lambda found: found[1] or found[2] or " ", source).strip()
+    return re.sub(rf'("[^"\n]*")|\s*({signs})\s*|\s+', lambda match: match[1] or match[2] or " ", source).strip()
 
 
 _BLOCK: Final = re.compile(r"@[^{;}]+\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}")
@@ -153,18 +153,18 @@ def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[st
     """The rules of style sheets about classes that a picture has, each held to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _rules(tuple(sheets))[0]:
-        found = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
-        if found:
-            yield f"{','.join(scope + one for one in found)}{{{body}}}"
+        matching = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
+        if matching:
+            yield f"{','.join(scope + selector for selector in matching)}{{{body}}}"
 
 
 @cache
 def _rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
     """The plain rules of style sheets, without those for other media and for what is pointed at, and their colours."""
     rules = _RULE.findall("\n".join(_BLOCK.sub("", asset(name)) for name in sheets))
-    found = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
+    split = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
     colours = "".join(f"svg{{{body}}}" for name, body in rules if name.strip() == ":root")
-    return [rule for rule in found if rule[0]], colours
+    return [rule for rule in split if rule[0]], colours
 
 
 _PAPER: Final = "svg{background:var(--bg);color-scheme:light}"
@@ -182,8 +182,8 @@ def picture(svg: str, sheets: Sequence[str], source: str) -> str:
 @cache
 def content_security_policy(*scripts: str, connect: bool = False) -> str:
     """Nothing is loaded, and no script runs but ours, by their hashes; ``connect`` lets them ask the server."""
-    found = (hashlib.sha256(asset(name).encode()).digest() for name in scripts or SCRIPTS)
-    digests = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in found)
+    hashes = (hashlib.sha256(asset(name).encode()).digest() for name in scripts or SCRIPTS)
+    digests = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; base-uri 'none'; "
         "form-action 'none'"
@@ -263,12 +263,12 @@ class Frame:
     def page(self, page: Page, switch: Sequence[tuple[str, str, str]] = ()) -> str:
         """A page of blocks; its links are those of the folder of the run. ``switch`` are its other languages."""
         drawn = page.figures
-        for one in drawn:
-            path = page.file_of(one)
-            self._files[f"{path}.svg"] = picture(one.wide, (*self.styles, *page.styles), self.cited(one.title))
-            if one.rows is not None:
-                rows = (tuple(map(plain, row.cells)) for row in one.rows.lines)
-                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, one.rows.heads)), rows)
+        for figure in drawn:
+            path = page.file_of(figure)
+            self._files[f"{path}.svg"] = picture(figure.wide, (*self.styles, *page.styles), self.cited(figure.title))
+            if figure.rows is not None:
+                rows = (tuple(map(plain, row.cells)) for row in figure.rows.lines)
+                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, figure.rows.heads)), rows)
         first, *others = page.scripts
         return self.render(
             "page.html", page.title, page.here, "../" * page.path.count("/"), page.styles,

@@ -106,14 +106,14 @@ def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> Front
     """A season, in the words of a catalogue; None: in English."""
     book = SeasonIndex.of(run, Words(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
-    verdicts = [one.verdict for one in run.decided.verdicts]
+    verdicts = [verdict.verdict for verdict in run.decided.verdicts]
     return _front("season", title, season_lede(book), ours and bool(run.plan.panel), verdicts, season_levels(book))
 
 
 def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
     """Judges that were measured by themselves."""
-    found = opened(sheets)
-    return FrontRun("judges", clean(title, 120), comparison_lead(found), judges=tuple(map(judge_line, found)))
+    judges = opened(sheets)
+    return FrontRun("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
 
 
 def _front(
@@ -121,9 +121,9 @@ def _front(
 ) -> FrontRun:
     """A run with what was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    quoted = ((one.level, tuple(claim for claim in one.claims if isinstance(claim, Quote))) for one in levels)
-    said = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
-    return FrontRun(kind, title, line, len(reached), tally(reached), said, (), reference)
+    quoted = ((level.level, tuple(claim for claim in level.claims if isinstance(claim, Quote))) for level in levels)
+    shown = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
+    return FrontRun(kind, title, line, len(reached), tally(reached), shown, (), reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
@@ -235,14 +235,14 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
     """The first page of a study before its last call: how far it is, and nothing that a later call could change."""
-    said = view.said() + (f" {spent} USD are spent." if spent else "")
+    progress = view.said() + (f" {spent} USD are spent." if spent else "")
     rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))
-    known = (Section("known", "What is known already?", "The judges’ own tests.", (tested,)),) if judges else ()
+    tests = (Section("known", "What is known already?", "The judges’ own tests.", (tested,)),) if judges else ()
     lead = "No difference, agreement or order of agents is shown before the last call."
     return frame.page(
-        Page("index.html", frame.study, lead, (Section("calls", "How far is it?", said, (table,)), *known),
+        Page("index.html", frame.study, lead, (Section("calls", "How far is it?", progress, (table,)), *tests),
              heading=(Mark("no-claim"), " ", "Not decided yet"), here="overview",
              notice=(bold("Partial."), " Continue with ", code(command)))
     )  # fmt: skip

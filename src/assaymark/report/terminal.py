@@ -33,16 +33,16 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     read, the tiers, each sentence that may be made with its condition, and why others may not. Texts from records are
     printed as they are: markup in them has no effect and control characters are replaced."""
     book, table = RunIndex.of(run), run.table
-    found, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
-    top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
+    front, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
+    top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
     parts, worst = list[RenderableType](), limits_of(book)[:_LIMITS]
     if table is None:
-        said = found.said if found.verdict is None else f"“{found.said}”"
-        parts += [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
+        sentence = front.said if front.verdict is None else f"“{front.said}”"
+        parts += [Text(f"{' '.join(front.notice)}\n", style="italic")] if front.notice[0] else []
         if not book.preregistered:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
-        also = found.also and ("" if found.verdict is None else "Say also: ") + found.also
-        parts += [_indented(_signed(top, said)), *_lines(also), *_lines(found.second), Text(), _tally(levels),
+        also = front.also and ("" if front.verdict is None else "Say also: ") + front.also
+        parts += [_indented(_signed(top, sentence)), *_lines(also), *_lines(front.second), Text(), _tally(levels),
                   Text(f"    {overview.counted_words(book)}", style="dim")]  # fmt: skip
         for title, answer, rows in (
             ("Who is ahead, and can it be said?", overview.tiers_words(book), _tiers(book)),
@@ -61,20 +61,20 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
               for line in table.choices]  # fmt: skip
     parts += [Text(), Text(overview.tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels)]
-    parts += [Text(), _signed(top, found.said), *_lines(found.also)] if found.verdict is None else []
+    parts += [Text(), _signed(top, front.said), *_lines(front.also)] if front.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
     first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
              and v.claim.dimension != AGGREGATE and names_allowed(book)]  # fmt: skip
     leads = [(prose(v.claim.statement, 400), v.publication_level, tuple(prose(c.text, 400) for c in v.conditions))
              for v in first]  # fmt: skip
-    told = (overview.tier_sentences(book) + leads)[:_SAID]
-    for group, above in ((told, ()), (overview.turned_sentences(book)[:_TURNED], told)):
+    sentences = (overview.tier_sentences(book) + leads)[:_SAID]
+    for group, above in ((sentences, ()), (overview.turned_sentences(book)[:_TURNED], sentences)):
         own, shared = overview.conditions_of(group, above)
         for (text, level, _), mine in zip(group, own, strict=True):
             parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
         parts += _lines(shared)
     parts += _lines(overview.top_words(book))
-    parts += [_signed("no-claim", found.second)] if found.second else []
+    parts += [_signed("no-claim", front.second)] if front.second else []
     parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"), *_lines(people_words(book))]
     for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
         alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
@@ -85,7 +85,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]
     steps = scores.next_steps(book)
     parts += [Text(), Text("Next", style="bold")] if steps else []
-    return Group(*parts, *(_indented(Text(f"{words}  {command}")) for words, command in steps))
+    return Group(*parts, *(_indented(Text(f"{words}\n{command}")) for words, command in steps))
 
 
 def _signed(level: Level, text: str) -> Text:
@@ -179,34 +179,34 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         table.add_column("Judge", overflow="fold")
         for title, _, _ in columns:
             table.add_column(title, justify="right")
-        for sheet in sorted(sheets, key=lambda one: one.judge):
-            known = {item.id: item for item in sheet.measurements}
+        for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
+            by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
                 cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
-                table.add_row(clean(sheet.judge, 60), *(shown(known.get(cell)) for cell in cells))
+                table.add_row(clean(sheet.judge, 60), *(shown(by_id.get(cell)) for cell in cells))
         parts += [table] if table.row_count else []
     if log:
         truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
         plain = "A log does not say which text is better: a preference here is no error."
         parts.append(Text(f"Shares of pairs. {'Right is what a column of the log calls better.' if truth else plain}"))
-        told = (word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ())))
-        parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(told) if word]
+        readings = (word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ())))
+        parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
         chips = [(s.judge, "; ".join(chip.partition(" (")[0] for chip in s.sketch)) for s in sheets if s.sketch]
-        parts += [Text(f"{clean(judge, 60)}: {said}") for judge, said in chips]
+        parts += [Text(f"{clean(judge, 60)}: {words}") for judge, words in chips]
     for item in agreement:
         base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
-        said = item.state
+        value = item.state
         if item.value is not None:
-            said = f"{number(item.value)}{ends_of(item)}, {item.n:,} {item.n_of}"
+            value = f"{number(item.value)}{ends_of(item)}, {item.n:,} {item.n_of}"
         pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
-        parts.append(Text(f"kappa of {pair} {base}: {said}"))
+        parts.append(Text(f"kappa of {pair} {base}: {value}"))
     for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
-        said = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
+        value = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
         if item.value is not None:
             shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
-            said = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
-        parts.append(Text(f"{clean(sheet.judge, 60)}: {said}"))
+            value = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
+        parts.append(Text(f"{clean(sheet.judge, 60)}: {value}"))
     return Group(*parts)
 
 

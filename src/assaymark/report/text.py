@@ -232,25 +232,25 @@ def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...
         """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
         if text_width(text, size) <= width:
             return text
-        for kept in range(len(text) - 1, 0, -1):
-            start = round(kept * head)
-            cut = f"{text[:start]}…{text[len(text) - kept + start :]}"
+        for length in range(len(text) - 1, 0, -1):
+            start = round(length * head)
+            cut = f"{text[:start]}…{text[len(text) - length + start :]}"
             if text_width(cut, size) <= width:
                 return cut
         return "…"
 
     for head in (0.4, 0.6, 0.2, 0.0):
-        made = tuple(cut_middle(name, head) for name in names)
-        if len(set(made)) == len(set(names)):
-            return made
+        cuts = tuple(cut_middle(name, head) for name in names)
+        if len(set(cuts)) == len(set(names)):
+            return cuts
     places = {name: f"… {at}" for at, name in enumerate(dict.fromkeys(names), 1)}
     return tuple(fit(name, width - text_width(places[name], size), size).rstrip("…") + places[name] for name in names)
 
 
 def cell_title(cell: str) -> str:
     """How a page calls a kind of control text, with what its texts are."""
-    known = {str(kind): words for kind, words in CELLS.items()}.get(cell)
-    return f"{known[0]}: {known[1]}" if known else cell.replace("_", " ").capitalize()
+    pair = {str(kind): words for kind, words in CELLS.items()}.get(cell)
+    return f"{pair[0]}: {pair[1]}" if pair else cell.replace("_", " ").capitalize()
 
 
 def weakest(levels: Iterable[Level]) -> Level:

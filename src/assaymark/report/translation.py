@@ -72,8 +72,8 @@ class Translation:
         patterns = []
         for english in sorted(texts, key=lambda text: (-len(_FIELD.sub("", text)), text)):
             if _FIELD.search(english):
-                parts = (_GROUP.get(one) or re.escape(one) for one in re.split("([#§])", english))
-                kinds = "".join(found[1] for found in _FIELD.finditer(english))
+                parts = (_GROUP.get(part) or re.escape(part) for part in re.split("([#§])", english))
+                kinds = "".join(match[1] for match in _FIELD.finditer(english))
                 telling = len(re.findall("[A-Za-z]", english)) > _TELLING
                 own = max(_FIELD.split(english)[::3], key=len)
                 patterns.append((own, re.compile("".join(parts)), kinds, texts[english], telling))
@@ -94,16 +94,16 @@ class Translation:
         if plain[0] == "“" and plain[-1] == "”" and (quoted := self(plain[1:-1])) is not None:
             return f"{self.exact['open']}{quoted}{self.exact['close']}"
         clauses = plain.split("; ")
-        if len(clauses) > 1 and None not in (made := [self(clause) for clause in clauses]):
-            return "; ".join(map(str, made))
+        if len(clauses) > 1 and None not in (translated := [self(clause) for clause in clauses]):
+            return "; ".join(map(str, translated))
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
         if re.fullmatch(_NAMES, plain):
             return plain.replace(" and ", " und ")
         for cut, between in _PARTS:
             pieces = re.split(cut, plain)
-            if len(pieces) > 1 and None not in (made := [self(piece) for piece in pieces]):
-                return between.join(map(str, made))
+            if len(pieces) > 1 and None not in (translated := [self(piece) for piece in pieces]):
+                return between.join(map(str, translated))
         head, _, rest = plain.partition(": ")
         if rest and (made_rest := self(rest)) is not None:  # what is named before a colon
             return f"{self(head) or head}: {made_rest}"
@@ -117,19 +117,19 @@ class Translation:
     def _matched(self, plain: str, *, telling: bool) -> str | None:
         """The translation of the first pattern that fits, among those with many letters of their own or with few."""
         # Its longest words of its own are looked for first: an expression takes many times as long.
-        matches = ((pattern.fullmatch(plain), kinds, made) for own, pattern, kinds, made, tells in self.patterns
+        matches = ((pattern.fullmatch(plain), kinds, template) for own, pattern, kinds, template, tells in self.patterns
                    if tells == telling and own in plain)  # fmt: skip
-        matched, kinds, translated = next((one for one in matches if one[0]), (None, "", ""))
+        matched, kinds, translated = next((match for match in matches if match[0]), (None, "", ""))
         if matched is None:
             return None
         # Its fields; numbers and words are counted apart.
         values = matched.groups()
-        named = {kind: [one for one, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
-        found = {kind: iter(these) for kind, these in named.items()}
+        named = {kind: [part for part, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
+        queues = {kind: iter(these) for kind, these in named.items()}
 
-        def fill(one: re.Match[str]) -> str:
-            kind, at = one[1], one[2]
-            value = named[kind][int(at) - 1] if at else next(found[kind])
+        def fill(match: re.Match[str]) -> str:
+            kind, at = match[1], match[2]
+            value = named[kind][int(at) - 1] if at else next(queues[kind])
             if kind == "#":
                 return _comma(value)
             parts = re.split("(, | and | or )", value)
@@ -140,22 +140,22 @@ class Translation:
     def said(self, text: str) -> str:
         """A text with the space around it; each sentence is in English where the table does not have it."""
         plain = text.strip()
-        made = self(plain) if plain else ""
-        if made is None:
-            made = " ".join(self(one) or one for one in re.split(_PARTS[0][0], plain))
-        return text.replace(plain, made) if plain else text
+        translated = self(plain) if plain else ""
+        if translated is None:
+            translated = " ".join(self(part) or part for part in re.split(_PARTS[0][0], plain))
+        return text.replace(plain, translated) if plain else text
 
     def page(self, html: str, folder: str = "") -> str:
         """A page of a folder in the language; pages that are not in it are one folder up."""
-        made = _SPOKEN.sub(self._spoken, html.replace('<html lang="en">', f'<html lang="{self.language}">', 1))
-        return _LINK.sub(lambda found: f'href="{_from_below(found[1], folder)}"', made)
+        spoken = _SPOKEN.sub(self._spoken, html.replace('<html lang="en">', f'<html lang="{self.language}">', 1))
+        return _LINK.sub(lambda match: f'href="{_from_below(match[1], folder)}"', spoken)
 
-    def _spoken(self, found: re.Match[str]) -> str:
-        tag: str | None = found["kept"]
-        if tag is None and found["name"]:
-            return f'{found["name"]}="{escape(self.said(unescape(found["value"])))}"'
+    def _spoken(self, match: re.Match[str]) -> str:
+        tag: str | None = match["kept"]
+        if tag is None and match["name"]:
+            return f'{match["name"]}="{escape(self.said(unescape(match["value"])))}"'
         if tag is None:
-            return escape(self.said(unescape(found["text"])), quote=False)
+            return escape(self.said(unescape(match["text"])), quote=False)
         # A script of a page; what the bench of the page reads is in the language.
         if 'id="b-data"' not in tag:
             return tag
@@ -164,7 +164,7 @@ class Translation:
         for gate in data["gates"]:
             for cut in gate[2][1] if gate[2] else ():
                 cut[1] = self.said(cut[1])
-        data["texts"] = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
+        data["texts"] = [_from_below(text) if ".html" in text else self.said(text) for text in data["texts"]]
         data["scores"] = [[name, self.said(words)] for name, words in data["scores"]]
         data["rules"] = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
         packed = json.dumps(data, separators=(",", ":"))
@@ -175,8 +175,8 @@ class Translation:
     def script(self, source: str) -> str:
         """A script with its words in the language: what begins with a capital or a sign, or holds a blank."""
 
-        def literal(found: re.Match[str]) -> str:
-            return f'"{self.said(found[1])}"' if re.match("[A-Z,:]|.* .", found[1]) else found[0]
+        def literal(match: re.Match[str]) -> str:
+            return f'"{self.said(match[1])}"' if re.match("[A-Z,:]|.* .", match[1]) else match[0]
 
         quoted = source.replace("`“${", f"`{self.exact['open']}${{").replace("}”", f"}}{self.exact['close']}")
         return _LITERAL.sub(literal, quoted).replace('toLocaleString("en")', f'toLocaleString("{self.language}")')
@@ -201,9 +201,9 @@ def _from_below(link: str, folder: str = "") -> str:
 def translation(language: str) -> Translation:
     """A language that comes with the package."""
     folder = files("assaymark.claims.messages") / "pages"
-    known = sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml"))
-    if language not in known:
-        raise UnknownNameError("language", language, known)
+    languages = sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+    if language not in languages:
+        raise UnknownNameError("language", language, languages)
     return Translation.of((folder / f"{language}.toml").read_text(encoding="utf-8"))
 
 
@@ -212,21 +212,21 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
     if not language:
         yield from pages
         return
-    made = translation(language)
+    translator = translation(language)
     for path, text in pages:
         if _PICTURES.fullmatch(path):
-            yield f"{language}/{path}", _SPOKEN.sub(made._spoken, text)
+            yield f"{language}/{path}", _SPOKEN.sub(translator._spoken, text)
         if not _PAGES.fullmatch(path):
             yield path, text
             continue
         folder = dirname(path)
         up = "../" * bool(folder)
-        yield path, _switched(text, ("English", ""), (made.name, f"{up}{language}/{path}"))
+        yield path, _switched(text, ("English", ""), (translator.name, f"{up}{language}/{path}"))
         # A page whose scripts speak the language, with a policy that allows them by their hashes.
-        html = _switched(made.page(text, folder), ("English", f"../{up}{path}"), (made.name, ""))
+        html = _switched(translator.page(text, folder), ("English", f"../{up}{path}"), (translator.name, ""))
         for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
-            spoken = made.script(source)
-            old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
+            spoken = translator.script(source)
+            old, new = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (source, spoken))
             html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
         yield f"{language}/{path}", html
 

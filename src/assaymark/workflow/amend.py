@@ -188,12 +188,12 @@ def make_controls(
     made, sources, reasons = dict[str, int](), dict[str, int](), dict[str, dict[str, int]]()
     for at, kind in enumerate(wanted):
         note("making controls", at, len(wanted))
-        why: dict[str, str] = {}
-        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
+        causes: dict[str, str] = {}
+        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=causes)
         result += cells
-        made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, why.values())))
-        given, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
-        sources[kind] = len(given)
+        made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, causes.values())))
+        inputs, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
+        sources[kind] = len(inputs)
         lines.append(f"{kind}: {made[kind]} of {count} made, from {sources[kind]} {of}")
         ranked = sorted(reasons[kind].items(), key=lambda item: (-item[1], item[0]))
         lines += [f"  {times} {of} gave none: {reason}" for reason, times in ranked[:_SHOWN]]
@@ -344,9 +344,9 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: 
     before, plan, text, hash_before, lock = renewed
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
-    seen = asking_begun(folder, beside={probe.key for probe in probes})
+    begun = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = (
-        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}",
+        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if begun else _UNSEEN}",
     )  # fmt: skip
     fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
     digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
@@ -358,7 +358,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: 
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
     write_atomic(folder.plan, text)
-    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
+    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not begun})
     return runs.read_amendments(folder, digests)[-1]
 
 

@@ -55,11 +55,11 @@ _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent anot
 
 def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge whose first replies were no JSON and were asked for again, then for each without scores."""
-    given, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
+    totals, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
     again: Counter[str] = Counter(judgment.judge for judgment in judgments if judgment.first_key)
     ok.update(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
-    lines = [again_line(judge, again[judge], given[judge], ok[judge]) for judge in sorted(again)]
-    for judge in sorted(given):
+    lines = [again_line(judge, again[judge], totals[judge], ok[judge]) for judge in sorted(again)]
+    for judge in sorted(totals):
         bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
         refused = sum(judgment.status == "refused" for judgment in bad)
         parts = [f"{refused:,} refused"] if refused else []
@@ -67,8 +67,8 @@ def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
             first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
             parts.append(f"{other:,} not in the required form{first}")
         if bad:
-            share = f"{len(bad):,} of {given[judge]:,} replies have no scores: {', '.join(parts)}"
-            lines.append(f"{judge}: {share}; {_STAYS}{_ALL if len(bad) == given[judge] else ''}")
+            share = f"{len(bad):,} of {totals[judge]:,} replies have no scores: {', '.join(parts)}"
+            lines.append(f"{judge}: {share}; {_STAYS}{_ALL if len(bad) == totals[judge] else ''}")
     return lines
 
 
@@ -80,12 +80,12 @@ def again_line(judge: str, n: int, of: int, ok: int) -> str:
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given, bad = Counter(decision.agent.id for decision in decisions), defaultdict[str, Counter[str]](Counter)
+    totals, bad = Counter(decision.agent.id for decision in decisions), defaultdict[str, Counter[str]](Counter)
     for decision in decisions:
         bad[decision.agent.id].update(set(decision.flags) & set(NOT_USABLE))
     return [
-        f"{agent}: {kinds.total():,} of {given[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
-        f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == given[agent] else ''}"
+        f"{agent}: {kinds.total():,} of {totals[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
+        f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == totals[agent] else ''}"
         for agent, kinds in sorted(bad.items()) if kinds
     ]  # fmt: skip
 
@@ -140,15 +140,15 @@ def run_all(
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
     outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
-    wanted = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
-    for _, call in sorted(wanted.items()):
+    samples = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
+    for _, call in sorted(samples.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.set(MANNER, engine.model_dump_json())
-    own = models.prices if isinstance(models, Models) else None
-    if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
-        ledger.notes.set(_PRICES, tariffs.text_of_prices(own))
+    tariff = models.prices if isinstance(models, Models) else None
+    if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the file that they are in
+        ledger.notes.set(_PRICES, tariffs.text_of_prices(tariff))
     purse = purse_of(models)
     if engine.batch:
         batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
@@ -237,8 +237,8 @@ def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
     """How agents are asked: few at once, so that the seconds of a decision are its own and not those of a queue, and
     those outside for as long as they may take: cut off before, they would be asked again."""
     outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
-    wanted = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
-    return engine.model_copy(update=wanted)
+    limits = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
+    return engine.model_copy(update=limits)
 
 
 def ask(
@@ -325,8 +325,8 @@ class Canaries:
         def place(call: CallSpec) -> tuple[str, ...]:  # who is asked, and where
             return (call.model, *map(str, endpoint_of(call)))
 
-        wanted, given = [], list(calls)
-        for call in given:
+        firsts, all_calls = [], list(calls)
+        for call in all_calls:
             if place(call) in self._asked or (call.model.startswith("reference/") and not ours):
                 continue
             self._asked.add(place(call))
@@ -335,20 +335,20 @@ class Canaries:
             except ModelError as exc:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
-                wanted += [] if is_outside(call.model) else [call]
-        refused = self._send(wanted) if wanted else []
+                firsts += [] if is_outside(call.model) else [call]
+        refused = self._send(firsts) if firsts else []
         # The next call with another text of each model whose first one was refused as a request.
         second: dict[str, tuple[CallSpec, str]] = {}
-        planned = [*given, *further()] if refused else []
-        for call, why in refused:
+        planned = [*all_calls, *further()] if refused else []
+        for call, reason in refused:
             alike = (other for other in planned if place(other) == place(call) and other.messages != call.messages)
             if (other := next(alike, None)) is None:
-                self.problems.append(f"{call.model}: {why}")
+                self.problems.append(f"{call.model}: {reason}")
             else:
-                second[other.key] = other, why
+                second[other.key] = other, reason
         self._twice = self._twice or bool(second)
-        for call, why in self._send([call for call, _ in second.values()]) if second else []:
-            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
+        for call, reason in self._send([call for call, _ in second.values()]) if second else []:
+            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {reason}")
 
     def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
         """Ask these calls; returns those that were refused as requests, with the reason."""
@@ -363,12 +363,12 @@ class Canaries:
         asked = {call.key: call for call in calls}
         # Without the provider in front, which the model's name says already.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{failure.model}: {why}" for failure, why in failed if not failure.refused]
+        self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
         ended = {*replies, *(failure.key for failure in summary.failed)}
         for call in (call for call in calls if call.key not in ended):
             ours = (call.model.partition("/")[0], "budget")
-            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
-            self.problems.append(f"{call.model}: not asked to the end ({why})")
+            reason = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
             call, missed = asked[key], False
             if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is no matter
@@ -382,7 +382,7 @@ class Canaries:
                 self.problems.append(f"{call.model}: {what}")
             else:
                 self.kept[key] = call, reply
-        return [(asked[failure.key], why) for failure, why in failed if failure.refused]
+        return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
 
     def require(self) -> None:
         """Raise `ModelError` with everything that is wrong, if anything is."""
@@ -524,12 +524,12 @@ def forecast(
     # What all models may cost together; not known where that of one is not.
     paid = [estimate for estimate in estimates if estimate.rest.cost is None or not costs_nothing(estimate.model)]
     known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
-    whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
+    amount = f"about {money(sum(known))} USD" if paid else "costs nothing"
     if unpriced := ", ".join(estimate.model for estimate in paid if estimate.rest.cost is None):
-        others = f"; the other models: {whole}" if known else ""
-        whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
+        others = f"; the other models: {amount}" if known else ""
+        amount = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
     already = sum(estimate.already for estimate in estimates)
-    lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
+    lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {amount}")
     lines += notes
     if any(not costs_nothing(estimate.model) for estimate in estimates):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
@@ -615,17 +615,17 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
     """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
     from assaymark.report.records.calls import AskedCall
 
-    seen: dict[str, Text] = {}
+    texts: dict[str, Text] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
         prices = stored_prices(ledger)
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            calls = ledger.load(some, dict(seen))
+            calls = ledger.load(some, dict(texts))
             replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
             cheap = ledger.batches.answered_in_batches(some)
             for key, call in zip(some, calls, strict=True):
-                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in seen)
-                seen.update((text.sha256, Text("", text.sha256)) for text in new)
+                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in texts)
+                texts.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)
                 usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
                 yield AskedCall(key, call, new, reply, attempts.get(key, 0), usd, key in cheap)

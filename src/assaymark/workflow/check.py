@@ -80,8 +80,8 @@ class Checked(Result):
     @property
     def agreement(self) -> Measurement:
         """How far the judges agree on the overall score."""
-        wanted = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
-        return next(measurement for measurement in wanted if measurement.labels["dimension"] == AGGREGATE)
+        kappas = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
+        return next(measurement for measurement in kappas if measurement.labels["dimension"] == AGGREGATE)
 
     @property
     def run(self) -> AssayRun:
@@ -239,19 +239,19 @@ def check(
     if plan is not None and bounds not in (None, plan.scale):
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
         raise PlanError(f"{source}: {said} (rubric.scale)")
-    wanted = Wanted(roles=roles, scale=bounds if plan is None else plan.scale, dimensions=named, judges=_names(judges),
+    request = Wanted(roles=roles, scale=bounds if plan is None else plan.scale, dimensions=named, judges=_names(judges),
                     human=_names(human), family=dict(family or {}), planned=makers,
                     without=_names(without) or ())  # fmt: skip
     note("reading scores", 0, 1)
-    read = read_scores(rows, wanted)
+    read = read_scores(rows, request)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     note("reading scores", 1, 1)
     locked, notes, lacks = locked and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
-        seen = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
+        breakdown = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
         what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
-        notes.append(f"{what} (missing: {seen}); fewer criteria in --dimensions keep more rows")
+        notes.append(f"{what} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
@@ -279,22 +279,22 @@ def check(
 def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -> Checked:
     """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
     with watched(silent):
-        seen = check(pairs, family=family)
-    strange = sorted(seen.read.orders.keys() - {judge.name for judge in scored.study.judges})
-    if strange or not seen.read.orders:
+        checked = check(pairs, family=family)
+    strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
+    if strange or not checked.read.orders:
         what = f"its judges are not those of the table: {listed(strange)}" if strange else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
-        raise InputError(seen.read.source, [Problem("--pairs", what)])
-    notes = (f"pairs of {seen.read.source}: {line}" for line in (seen.read.read, *seen.read.left))
-    own = [
+        raise InputError(checked.read.source, [Problem("--pairs", what)])
+    notes = (f"pairs of {checked.read.source}: {line}" for line in (checked.read.read, *checked.read.left))
+    own_family = [
         measurement
-        for measurement in seen.measurements
-        if measurement.name == "judge.own_family" and measurement.labels["dimension"] in seen.read.dimensions
+        for measurement in checked.measurements
+        if measurement.name == "judge.own_family" and measurement.labels["dimension"] in checked.read.dimensions
     ]
     return replace(
-        scored, measurements=(*scored.measurements, *own),
-        read=replace(scored.read, left=(*scored.read.left, *notes), orders=seen.read.orders),
+        scored, measurements=(*scored.measurements, *own_family),
+        read=replace(scored.read, left=(*scored.read.left, *notes), orders=checked.read.orders),
     )  # fmt: skip
 
 
@@ -390,11 +390,11 @@ def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | Non
     return low, high
 
 
-def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
+def _names(option: Sequence[str] | str | None) -> tuple[str, ...] | None:
     """A comma list or a list as names."""
-    if given is None:
+    if option is None:
         return None
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    names = [name.strip() for name in option.split(",")] if isinstance(option, str) else list(option)
     return tuple(name for name in names if name) or None
 
 
@@ -460,8 +460,8 @@ def _default_plan(
     over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
-            why = "every judge has so many that they are read as not asked for"
-            notes.append(f"{plural(lost, 'row')} without a score: {why}")
+            reason = "every judge has so many that they are read as not asked for"
+            notes.append(f"{plural(lost, 'row')} without a score: {reason}")
         columns = columns.only(columns.usable)
         asked = _asked(columns)[1]
     # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for

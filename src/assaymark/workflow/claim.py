@@ -150,8 +150,8 @@ class VerifiedRun:
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
             if audit.since is None:
-                why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
-                self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {why}",)
+                reason = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+                self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {reason}",)
             elif audit.since:
                 what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
                 self.notes += (f"{name}: {what}",)

@@ -163,8 +163,8 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
 def _when(moment: datetime) -> str:
     """A time to the minute, in UTC, rounded up: nothing is shown as known before it was."""
     at = moment.astimezone(UTC)
-    whole = at.replace(second=0, microsecond=0)
-    shown = whole if at == whole else whole + timedelta(minutes=1)
+    minute = at.replace(second=0, microsecond=0)
+    shown = minute if at == minute else minute + timedelta(minutes=1)
     return f"{shown:%Y-%m-%d %H:%M} UTC"
 
 
@@ -190,39 +190,39 @@ def pull(
     *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str],
 ) -> str:  # fmt: skip
     """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
-    given: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for number, pair in enumerate(options, start=1):
         name, sign, value = (part.strip() for part in pair.partition("="))
         # A value is never repeated in a message, because it may be a key to a service.
         if not sign or not name:
             raise InputError("--option", [f"number {number} must be KEY=VALUE"])
-        if name in given:
+        if name in fields:
             raise InputError("--option", [f"{name} is given more than once"])
-        given[name] = value
+        fields[name] = value
     first, last = _day("--start", start), _day("--end", end)
     if source in LOCAL:
         # A snapshot from this machine.
         accepted, synthetic = LOCAL[source], source == "synthetic"
         unknown = f"is unknown; {source} takes {', '.join(accepted)}"
-        problems = [Problem(f"option {name}", unknown) for name in given if name not in accepted]
-        if source == "files" and "path" not in given:
+        problems = [Problem(f"option {name}", unknown) for name in fields if name not in accepted]
+        if source == "files" and "path" not in fields:
             problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
         if synthetic and (symbols or first or last):
             problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
         if problems:
             raise InputError(f"source {source}", problems)
         if synthetic:
-            seed = given.get("seed", "0")
+            seed = fields.get("seed", "0")
             if not seed.isascii() or not seed.isdigit():
                 raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
             local = market.synthetic_snapshot(int(seed))
         else:
-            kind = given.get("class", "EQ")
+            kind = fields.get("class", "EQ")
             if kind not in CLASSES:
                 raise UnknownNameError("class", kind, CLASSES)
             local = market.snapshot_from_file(
-                Path(given["path"]), now, licence=given.get("licence", "not stated"),
-                currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
+                Path(fields["path"]), now, licence=fields.get("licence", "not stated"),
+                currency=fields.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
         return _written(folder, local)
     # Here, because the networked sources are needed by nothing else and their package takes time to load.
@@ -232,8 +232,8 @@ def pull(
         raise UnknownNameError("source", source, [*LOCAL, *sources.SOURCES])
     asked = sources.SOURCES[source]
     if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
-        given.setdefault(asked.key_option, environment[asked.key_variable])
-    request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=given)
+        fields.setdefault(asked.key_option, environment[asked.key_variable])
+    request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=fields)
     return _written(folder, sources.pull(source, request, now=now, progress=watching()))
 
 
@@ -255,15 +255,15 @@ def facts(folder: Path, at: str | None = None, instrument: str | None = None) ->
     names = [listing.id for listing in listings]
     if instrument is not None and instrument not in names:
         raise UnknownNameError("instrument", instrument, names)
-    wanted = [listing for listing in listings if instrument in (None, listing.id)]
+    selected = [listing for listing in listings if instrument in (None, listing.id)]
     if moment is None:
-        return {"snapshot": manifest, "instruments": [_listing(listing) for listing in wanted]}
+        return {"snapshot": manifest, "instruments": [_listing(listing) for listing in selected]}
     view = history.as_of(moment)
     closes = {quote.listing.id: {"close": quote.close, "day": str(quote.day)} for quote in quotes(view)}
     return {
         "snapshot": manifest.id,
         "as_of": moment,
-        "instruments": [_listing(listing) | closes.get(listing.id, {}) for listing in wanted],
+        "instruments": [_listing(listing) | closes.get(listing.id, {}) for listing in selected],
         "macro": [
             {"id": reading.id, "unit": reading.unit, "state": reading.state, "value": reading.value}
             for reading in ([] if instrument is not None else view.all_macro())

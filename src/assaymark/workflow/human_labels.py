@@ -125,8 +125,8 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
         if replace(earlier, at=draw.at) == draw:
             return earlier
         drawn = f"{folder.path}: {len(earlier.units)} cycles were drawn {earlier.at} and"
-        if given := len(stored_grades(folder)):
-            raise PlanError(f"{drawn} {given} grades given; a second draw would choose among labels. "
+        if count := len(stored_grades(folder)):
+            raise PlanError(f"{drawn} {count} grades given; a second draw would choose among labels. "
                             "Grade what was drawn, or start a new run folder")  # fmt: skip
         if begun(folder):
             raise PlanError(f"{drawn} dealt out to graders, whose work a second draw would lose. "
@@ -346,9 +346,9 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
     if not read.people:
         return labels
     stored = {} if labels is None else labels.grades
-    grades = {key: {who: dict(scores) for who, scores in given.items()} for key, given in stored.items()}
-    for trajectory, given in read.people.items():
-        for (column, criterion), score in given.items():
+    grades = {key: {person: dict(scores) for person, scores in by_grader.items()} for key, by_grader in stored.items()}
+    for trajectory, ratings in read.people.items():
+        for (column, criterion), score in ratings.items():
             # ``human_ab`` graded the whole, ``human_ab_risk`` or ``human_risk`` a criterion.
             grader, dimension = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column, AGGREGATE
             if (suffix := next((one for one in read.dimensions if f"_{grader}".endswith(f"_{one}")), None)) is not None:
@@ -362,15 +362,15 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
         return Labels(grades, read.pi, design=f"probabilities fixed by {read.pi_by}")
     if drawn is None:
         return Labels(grades, refused="no draw was stored before the first grade, and no column has probabilities")
-    why = "a frame in memory has no time of its grades"
+    reason = "a frame in memory has no time of its grades"
     if Path(source).is_file():
         written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
-        why = refusal(drawn, [written], clusters)
-    why = why if labels is None else labels.refused or why
-    return Labels(grades, drawn.pi, frozenset(drawn.units), why, f"drawn {drawn.at} with seed {drawn.seed}")
+        reason = refusal(drawn, [written], clusters)
+    reason = reason if labels is None else labels.refused or reason
+    return Labels(grades, drawn.pi, frozenset(drawn.units), reason, f"drawn {drawn.at} with seed {drawn.seed}")
 
 
 def people_basis(folder: RunFolder) -> str | None:
     """What measurements that people's grades enter were made from; None where nobody graded."""
-    given = Store(folder).content(LABELS)
-    return None if given is None else content_id([given, stored_draw(folder)])
+    labels = Store(folder).content(LABELS)
+    return None if labels is None else content_id([labels, stored_draw(folder)])

@@ -65,9 +65,9 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
         asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        given = import_labels(path.name, data, cycles, asked, frame.scale)
-        store_grades(folder, [HumanGrade(**grade) for grade in given])
-        return len(given)
+        labels = import_labels(path.name, data, cycles, asked, frame.scale)
+        store_grades(folder, [HumanGrade(**grade) for grade in labels])
+        return len(labels)
     if season:
         # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
         stored = stored_season(folder)

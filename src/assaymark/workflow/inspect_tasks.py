@@ -40,17 +40,17 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     """The trajectories of a locked ``run``, graded ``trials`` times by the model under evaluation."""
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
-    wanted = find_rubric(rubric) if rubric else locked.rubric
+    criteria = find_rubric(rubric) if rubric else locked.rubric
     session = JudgingSession(folder, locked, {})
-    planned = session.plan(wanted, [_ASKED])
+    planned = session.plan(criteria, [_ASKED])
     names = item_names(session.shown)
     clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     samples = [_sample(call.call, names[call.about], {"cluster": clusters[call.about]}) for call in planned]
-    about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
+    about = {"plan_hash": locked.plan_hash, "rubric": criteria.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
         "decisions", ordered, planned,
-        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version), trials, about,
+        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or criteria.version), trials, about,
     )  # fmt: skip
 
 
@@ -72,11 +72,11 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
-    wanted = find_rubric(rubric)
+    criteria = find_rubric(rubric)
     call = CallSpec(_ASKED.model, messages=(), template="")
-    planned = PlannedCall(call, _ASKED, "", rubric_form(wanted))
+    planned = PlannedCall(call, _ASKED, "", rubric_form(criteria))
     grade = judgment(planned, Reply(text, model="", finish=_ENDS.get(stop, "stop")))
-    scores = grade.scores or dict.fromkeys(wanted.names, math.nan)
+    scores = grade.scores or dict.fromkeys(criteria.names, math.nan)
     return {"usable": float(grade.status == "ok"), **scores}, grade.reason
 
 
@@ -85,8 +85,8 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
     finish = _ENDS.get(stop)
     read = stimuli.pair_form().parse(text)
     if finish or read.answer is None:
-        why = f"the reply ended by {finish}" if finish else read.reason
-        return {"usable": 0.0, "first": math.nan, "right": math.nan}, why
+        reason = f"the reply ended by {finish}" if finish else read.reason
+        return {"usable": 0.0, "first": math.nan, "right": math.nan}, reason
     first = {"1": 1.0, "2": 0.0}.get(read.answer, math.nan)
     right = float(read.answer == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
@@ -274,7 +274,7 @@ def _log(
 
 def _answer(
     kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedGrade,
-    reply: Reply, given: Judgment,
+    reply: Reply, judged: Judgment,
 ) -> Any:  # fmt: skip
     """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
     log, model, messages = (
@@ -293,10 +293,10 @@ def _answer(
     choice = model.ChatCompletionChoice(message=assistant, stop_reason=_STOPS[reply.finish])
     output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
     score = require_inspect("inspect_ai.scorer").Score
-    if given.status == "ok":
-        scores = {name: score(value=given.scores[name]) for name in rubric.names}
+    if judged.status == "ok":
+        scores = {name: score(value=judged.scores[name]) for name in rubric.names}
     else:  # Inspect's mark for an answer that gave none, with the reason
-        lost = {"reason": _REASONS[given.status], "explanation": given.reason}
+        lost = {"reason": _REASONS[judged.status], "explanation": judged.reason}
         scores = {name: score.unscored(**lost) for name in rubric.names}
     return log.EvalSample(
         id=names[planned.about], epoch=planned.call.trial,
@@ -305,10 +305,10 @@ def _answer(
         model_usage={planned.call.model: output.usage} if output.usage else {}, total_time=reply.seconds,
         metadata={
             "cluster": clusters[planned.about],
-            "status": given.status,
-            "call_key": given.call_key,
-            "lookahead_check": given.lookahead_check,
-            "evidence": [_plain(quote) for quote in given.evidence],
+            "status": judged.status,
+            "call_key": judged.call_key,
+            "lookahead_check": judged.lookahead_check,
+            "evidence": [_plain(quote) for quote in judged.evidence],
         },
     )  # fmt: skip
 

@@ -127,8 +127,8 @@ class Labelling:
         if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
         for dimension, score in one["scores"].items():
-            whole = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
-            if dimension not in self.dimensions or not (score is None or whole):
+            valid = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
+            if dimension not in self.dimensions or not (score is None or valid):
                 return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
         seconds, comment = one.get("seconds", 0), one.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
@@ -149,9 +149,9 @@ class Labelling:
             graded = sum(every <= labels[name]["scores"].keys() for name in ids if name in labels)
             graders[grader] = {"texts": len(ids), "graded": graded, "missing": len(ids) - graded}
             if self.sheets.gold:
-                given = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
+                scores = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
                 right = [
-                    answer == _hashed(self.sheets.salt, name, dimension, given[name].get(dimension))
+                    answer == _hashed(self.sheets.salt, name, dimension, scores[name].get(dimension))
                     for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
                 ]  # fmt: skip
                 graders[grader] |= {"gold_right": sum(right), "gold": len(right)}
@@ -267,11 +267,11 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
     sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
-    given = {grader: labelling.labels(grader) for grader in sheets.graders}
+    by_grader = {grader: labelling.labels(grader) for grader in sheets.graders}
     own_ids = {grader: {*labelling.ids_of(grader), *sheets.gold} for grader in sheets.graders}
-    seen = {
+    entries = {
         (grader, name, dimension): (score, "before")
-        for grader, labels in given.items() for name, label in labels.items()
+        for grader, labels in by_grader.items() for name, label in labels.items()
         for dimension, score in label["scores"].items()
     }  # fmt: skip
     new: dict[tuple[str, str], dict[str, JSON]] = {}
@@ -301,7 +301,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
                 continue
             grader, name, dimension = cells["grader"], cells["id"], cells["dimension"]
             score = None if cells["grade"] == CANNOT_SAY else int(cells["grade"])
-            other, place = seen.setdefault((grader, name, dimension), (score, where))
+            other, place = entries.setdefault((grader, name, dimension), (score, where))
             if other != score:
                 pair = [CANNOT_SAY if value is None else str(value) for value in (score, other)]
                 what = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
@@ -314,7 +314,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     if problems:
         raise InputError("labels", problems)
     for (grader, name), label in new.items():
-        earlier = given[grader].get(name, {"scores": {}})["scores"]
+        earlier = by_grader[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
     return human_labels.take_over(labelling.folder)
 
@@ -355,11 +355,11 @@ def needed(labelling: Labelling) -> list[dict[str, JSON]]:
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    seen = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
+    effects = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
             if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
-    comparisons = labelling.texts.judged() if seen else None
+    comparisons = labelling.texts.judged() if effects else None
     asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
-    asked += [(effect, [pair]) for effect, pair in (max(seen),)] if seen else []
+    asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
     guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
     rows: list[dict[str, JSON]] = []
@@ -451,17 +451,17 @@ def _of_records(folder: RunFolder) -> Texts:
     context_of = {decision.record_id: decision.context_id for decision in every}
 
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
-        wanted: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        by_context: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for cycle, members in cycles.items():
             for member in members:
-                wanted[context_of[member]][cycle].append(member)
+                by_context[context_of[member]][cycle].append(member)
         by_cycle: defaultdict[str, Shown] = defaultdict(list)
-        for context_id, context in store.each_context(wanted):
+        for context_id, context in store.each_context(by_context):
             of_context = [decision for decision in every if decision.context_id == context_id]
             material, texts = people_blocks(of_context, context, names, keep)
-            given = _sections(material)
-            for cycle, members in wanted[context_id].items():
-                by_cycle[cycle].append((given, {member: _sections(texts[member]) for member in members}))
+            sections = _sections(material)
+            for cycle, members in by_context[context_id].items():
+                by_cycle[cycle].append((sections, {member: _sections(texts[member]) for member in members}))
         return by_cycle
 
     questions = tuple(
@@ -525,7 +525,7 @@ def _of_table(folder: RunFolder) -> Texts:
     taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
     there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
     columns = (_cells(rows, column, read.row) for column in there if column not in taken)
-    given = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
+    contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     texts: dict[str, tuple[str, str]] = {}
     problems = []
     for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
@@ -535,7 +535,7 @@ def _of_table(folder: RunFolder) -> Texts:
             place = rows.where(int(read.row[k]))
             problems.append(Problem(place, f"another text for {name!r:.80} than in a row before"))
         if not earlier:
-            texts[name] = (text, given[k])
+            texts[name] = (text, contexts[k])
     if problems:
         raise InputError(source, problems)
     makers = sorted({*zip(table["agent"], table.get("agent_family", table["agent"]), strict=True)})

@@ -18,7 +18,7 @@ import numpy as np
 import assaymark.judging as judging
 import assaymark.records as rec
 from assaymark.agents import agent_argument_problems, reference_agents
-from assaymark.agents.llm import Place, agent_texts, date_call, read_date, task_text
+from assaymark.agents.llm import DecisionKey, agent_texts, date_call, read_date, task_text
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
@@ -58,11 +58,11 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
     cycles: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
-    wanted = len(study.substrate.regimes) * study.substrate.cycles
+    total = len(study.substrate.regimes) * study.substrate.cycles
     for cycle in cut(study.substrate):
         cycles.append(cycle)
         keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
-        note("cutting cycles", len(keys), wanted)
+        note("cutting cycles", len(keys), total)
     with runs.new_folder(folder.path):
         store.write(CONTEXTS, [cycle.context for cycle in cycles], basis)
         store.write(CYCLES, keys, basis)
@@ -72,8 +72,8 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
-    wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    made = cutting.cycles_of(source_of(substrate), substrate.regimes, wanted, substrate.bars, substrate.seed,
+    total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
+    made = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
     return list(made)
 
@@ -111,7 +111,7 @@ def probe_dates(
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, wanted = sample_of(substrate, made), substrate.date_probe
+    cycles, probe = sample_of(substrate, made), substrate.date_probe
     ranges, columns = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -127,11 +127,11 @@ def probe_dates(
         true = np.datetime64(moment.date(), "D")
         hits.append(bool(cutting.day_of(shown, columns, ranges) == true))
         control.append(bool(cutting.day_of(cycle.raw, columns, ranges) == true))
-    rules = {"alpha": wanted.alpha, "control": wanted.control}
+    rules = {"alpha": probe.alpha, "control": probe.control}
     probes = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
-    if wanted.model is not None and models is not None:
+    if probe.model is not None and models is not None:
         calls = probe_calls(study, cycles)
-        replies = ask(folder, calls, models, wanted.model, "asking for dates", study.engine)
+        replies = ask(folder, calls, models, probe.model, "asking for dates", study.engine)
         dates = [read_date(replies[call.key]) for call in calls]
         right = [date == (true.year, true.month) for date, true in zip(dates, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
@@ -155,10 +155,10 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
 
 def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
     """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
-    wanted = substrate.date_probe.sample
-    each = -(-wanted // len(substrate.regimes))
+    size = substrate.date_probe.sample
+    each = -(-size // len(substrate.regimes))
     sample = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
-    return sample[: max(wanted, len(substrate.regimes))]
+    return sample[: max(size, len(substrate.regimes))]
 
 
 FORMAT: Final = "assaymark lock 2"
@@ -312,10 +312,10 @@ def texts_of(study: Study) -> dict[str, str]:
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
     """What the plan is locked on: the records, and the grades of people if it has any."""
-    wanted: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
+    tables: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
     if any(judge.human for judge in study.judges):
-        wanted.append(HUMAN)
-    return {table.name: store.content(table) or "absent" for table in wanted}
+        tables.append(HUMAN)
+    return {table.name: store.content(table) or "absent" for table in tables}
 
 
 def lock_lines(locked: Locked) -> list[str]:
@@ -505,7 +505,7 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
             planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind)))
     decisions = []
     for key, agent, family, derivation in planned:
-        place = Place(study.name, key.regime, key.number, key.context_id)
+        place = DecisionKey(study.name, key.regime, key.number, key.context_id)
         decision = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
@@ -529,8 +529,8 @@ def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | N
     problems = list(_problems(place, agent, models, agent_argument_problems, built_in, what))
     yield from problems
     if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in problems):
-        given = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
-        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in given)
+        settings = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
+        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in settings)
 
 
 def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
@@ -551,8 +551,8 @@ def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | N
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with a judge of seasons; nothing with a person."""
     what = "cannot read whole records; reference models that can"
-    given = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
-    return iter(()) if judge.human else _problems(*given)
+    arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    return iter(()) if judge.human else _problems(*arguments)
 
 
 def _problems(

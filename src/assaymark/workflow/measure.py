@@ -132,12 +132,12 @@ def _measured(
     # What a faultless judge would give, where the construction of a control record fixes it.
     # Controls of this package know it on 1..5 alone.
     ours = study.scale != SCALE and MADE_HERE
-    given = (
+    entries = (
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: known for name, known, source in given if source != ours}
-    fixed_scores = {name: given for name, given in fixed.items() if given}
+    fixed = {name: known for name, known, source in entries if source != ours}
+    fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
     measurements += metrology.known_measurements(tables, oracle_known(locked, oracle, fixed_scores), study)
     if study.contamination is not None:
         traded = {record.record_id: frozenset(action.instrument for action in record.actions) for record in records}

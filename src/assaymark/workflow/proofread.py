@@ -194,10 +194,10 @@ class Document:
         for match in _MARKDOWN.finditer("".join(chars)) if marked else ():
             if match[0].startswith("![") or not match[0].isspace():
                 _fill(chars, *match.span(), _GONE)
-        whole = "".join(chars)
-        for match in _URL.finditer(whole):
+        joined = "".join(chars)
+        for match in _URL.finditer(joined):
             _fill(chars, *match.span())
-        for match in _ENTITY.finditer(whole) if tagged else ():
+        for match in _ENTITY.finditer(joined) if tagged else ():
             _fill(chars, *match.span(), _GONE)
             chars[match.start()] = unescape(match[0])[:1]
         return (char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars)
@@ -327,9 +327,9 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
 def gate_lines(gated: Gated, at_least: str) -> list[str]:
     """What `assaymark gate` prints: one line."""
     conditions = f" Say also: {' '.join(gated.conditions)}" if gated.conditions else ""
-    why = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
+    reason = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
     needed = "" if gated.passed else f"; {at_least} needed"
-    return [clean(f"[{gated.mark}] {gated.level}{needed}: {gated.sentence}{why}")]
+    return [clean(f"[{gated.mark}] {gated.level}{needed}: {gated.sentence}{reason}")]
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -448,12 +448,12 @@ def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
 
 def _said(finding: Finding) -> Iterator[tuple[str, str]]:
     """The parts of a finding, each with its label: the mark, why, and what to add or to write."""
-    why, mark = clean(finding.why), f"[{finding.mark}]"
+    reason, mark = clean(finding.why), f"[{finding.mark}]"
     head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
-    if finding.mark == "!" and why.startswith("the number differs"):
-        yield mark, why[:1].upper() + why[1:] + "."
+    if finding.mark == "!" and reason.startswith("the number differs"):
+        yield mark, reason[:1].upper() + reason[1:] + "."
     else:
-        yield mark, f"{head}{';' if finding.mark in 'x/' else ':'} {why}." if why else f"{head}."
+        yield mark, f"{head}{';' if finding.mark in 'x/' else ':'} {reason}." if reason else f"{head}."
     if finding.add:
         yield "Add", f'"{clean(" ".join(finding.add))}"'
     if finding.write:

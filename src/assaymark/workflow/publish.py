@@ -71,8 +71,8 @@ def substrate_view(
             text = canonical_json({name: probe[name] for name in _PROBE})
             probes.append(parse(ProbeResult, text, source="date probe"))
         except (KeyError, InputError) as exc:
-            why = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
-            raise LedgerError(why) from None
+            reason = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
+            raise LedgerError(reason) from None
     # One cycle with the honest decisions on it, agents in alphabetical order.
     example, key = None, next((key for name in substrate.regimes for key in keys if key.regime == name), None)
     context = next((context for _, context in store.each_context({key.context_id} if key else ())), None)
@@ -135,8 +135,8 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     spent = sum(paid.usd for paid in paid_views(folder)) if folder.has_ledger else 0.0
     resume = f"assaymark run {folder.plan} --out {folder.path}"
     page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
-    own = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
-    replace_files(folder.report, [("index.html", page), *own])
+    pages = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
+    replace_files(folder.report, [("index.html", page), *pages])
     return folder.report / "index.html", view
 
 

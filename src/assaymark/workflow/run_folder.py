@@ -132,22 +132,22 @@ def write_json(path: Path, value: Any) -> None:
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
-    wanted = set()
+    targets = set()
     with ThreadPoolExecutor(1) as disk:  # the next file is made while this one is written
         written: Future[Any] = disk.submit(int)
         for name, data in files.items() if isinstance(files, Mapping) else files:
             written.result()
             written = disk.submit(write_atomic, folder / name, data, named=False)
-            wanted.add(folder / name)
+            targets.add(folder / name)
         written.result()
-    for path in {path.parent for path in wanted}:
+    for path in {path.parent for path in targets}:
         sync_folder(path)
     for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
-        if path.is_file() and path not in wanted:
+        if path.is_file() and path not in targets:
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-    _LOG.info("wrote %s: %d files", folder, len(wanted))
+    _LOG.info("wrote %s: %d files", folder, len(targets))
 
 
 def read_text(path: Path, what: str) -> str:

@@ -244,7 +244,7 @@ def measure_columns(
         if not columns.usable.any():
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
-    whole = honest = score_table_of(columns, weights)
+    table = honest = score_table_of(columns, weights)
     families = dict(zip(honest.judges, honest.families, strict=True))
     plan = default_study(families, present) if study is None else study
     _require_fit(path, plan, families, honest.names, honest.agents, present)
@@ -258,15 +258,15 @@ def measure_columns(
     if left_out:
         judges = columns.names["judge"]
         if plan.missing.on_excess == "stop" or len(left_out) == len(judges):
-            raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
+            raise PlanError(f"{path}: {'; '.join(f'{judge}: {reason}' for judge, reason in left_out.items())}")
         columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
-        lines += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
+        lines += [f"judge {judge} is left out: {reason}" for judge, reason in left_out.items()]
         honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
         lines.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
     measurements = analyse(honest, plan, rng, people=people, progress=parts())
-    measurements = (*measurements, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
+    measurements = (*measurements, *_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
     return _decided(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
@@ -279,10 +279,10 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> Me
     _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
-        why = "partitions are only summed, while one file is read whole"
-        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {why}")
+        reason = "partitions are only summed, while one file is read whole"
+        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {reason}")
     if excess := sums.excess(plan.missing):
-        reasons = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
+        reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
     measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
@@ -348,9 +348,9 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         cells = []
         for kind in study.cells_judged:
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
-            own = table.trajectories
-            written = tuple(composers[name] for name in own)
-            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in own), written))
+            records = table.trajectories
+            written = tuple(composers[name] for name in records)
+            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in records), written))
         measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":

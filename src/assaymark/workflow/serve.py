@@ -125,7 +125,7 @@ class Served:
                 models = standing_of(self.folder)
                 answered = sum(done for _, done in models.values())
                 # Replies a second since the oldest look that is not too old.
-                self._seen = [seen for seen in self._seen if now - seen[0] <= _LATELY_S]
+                self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)
                 rate = (answered - before.answered) / (now - then) if before and answered > before.answered else None
                 self._seen.append((now, LiveView(self.folder.path.resolve().name, models, rate)))
@@ -269,7 +269,7 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
 
 # --- One site of several runs ------------------------------------------------------------------------------------
 
-TITLE: Final = "What may be said"
+TITLE: Final = "Supported claims"
 
 _NAME: Final = "several runs"
 """What a site of several runs is known by; which they are may change from one time to the next."""
@@ -336,10 +336,10 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
                 out, season, shipped_languages(), measured, site
             )
         case "judges":
-            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
+            sheets, agreement = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
             answers = ask.stored_answers(folder)
             return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
-                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+                out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
             shown = study_shown(folder)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import Place, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
+from assaymark.agents.llm import DecisionKey, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
@@ -140,15 +140,15 @@ class Scores:
             graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
             return metrology.score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
 
-        whole = honest = table(selection.honest)
+        complete = honest = table(selection.honest)
         missing = study.missing
         left_out = honest.excess(missing)
         if left_out:
-            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            words = "; ".join(f"judge {judge}: {reason}" for judge, reason in left_out.items())
             if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
                 raise LedgerError(f"too many replies are missing: {words}")
-            without = {name: [one for one in given if one.judge not in left_out] for name, given in judgments.items()}
-            judgments = {name: given for name, given in without.items() if given}
+            without = {name: [one for one in calls if one.judge not in left_out] for name, calls in judgments.items()}
+            judgments = {name: calls for name, calls in without.items() if calls}
             honest = table(selection.honest)
         # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
         averaged = metrology.averaging(honest, study)
@@ -158,7 +158,7 @@ class Scores:
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
             parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
             cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
-        return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), whole, left_out)
+        return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
 
 
 Analysed = tuple[Scores, Sequence[Measurement]]  # without covariates and people outside the panel
@@ -199,10 +199,10 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     store, locked, study = session.store, session.locked, session.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     sent = reasked = 0
-    wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both = wanted == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
+    pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
+    both = pending == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, study, processes=both) as evidence:
-        if JUDGMENTS in wanted:
+        if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
             for line in asking.reply_lines(judgments):
@@ -229,7 +229,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 judgments, more = session.grade(locked.rubric, "asking the outside judge", [probe], asked)
                 store.write(PROBE, judgments, basis)
                 reasked += more
-        if EVIDENCE in wanted:
+        if EVIDENCE in pending:
             store.write(EVIDENCE, evidence(), plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 
@@ -252,7 +252,7 @@ class Asked:
     """One agent before one cycle."""
 
     spec: AgentSpec
-    place: Place
+    place: DecisionKey
     context: Context
     call: CallSpec
 
@@ -312,7 +312,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
 
 def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     """Every agent before one cycle; the prompt is rendered once."""
-    place = Place(study.name, key.regime, key.number, key.context_id)
+    place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
     questions = []
     for spec in study.agents:
@@ -353,10 +353,10 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         if number >= len(there) or not outside:
             return []
         first = there[number] if there[number].rationales else stand_in(there[number])
-        whole = [first if decision.record_id == first.record_id else decision for decision in decisions]
-        shown: Any = user_messages(whole, store.each_context(), study, only={first.record_id})
+        replaced = [first if decision.record_id == first.record_id else decision for decision in decisions]
+        shown: Any = user_messages(replaced, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)
-        planned = judging.plan_calls(whole, {}, study, rubric, outside, shown, shown)
+        planned = judging.plan_calls(replaced, {}, study, rubric, outside, shown, shown)
         return [call.call for call in planned]
 
     canaries.ask(judged(0), further=lambda: judged(1))

@@ -292,7 +292,7 @@ class Store:
         """The contexts by their content id, each checked against it."""
         return dict(self.each_context())
 
-    def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
+    def each_context(self, names: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
         parse = _kept if self.rows(CONTEXTS) <= _CONTEXTS_KEPT else _parse
@@ -301,7 +301,7 @@ class Store:
                 name = row["context_id"]
                 if rec.sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
-                if wanted is None or name in wanted:
+                if names is None or name in names:
                     yield name, parse(row["record"], f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
@@ -331,13 +331,13 @@ class Store:
             return {}
         stored = read_json(path, "manifest")
         # Entries as they were written; those of earlier versions carry no seal.
-        whole = isinstance(stored, dict) and all(
+        complete = isinstance(stored, dict) and all(
             isinstance(entry, dict)
             and entry.keys() - {"seal"} == set(_ENTRY)
             and ("seal" not in entry or entry["seal"] == _entry_seal(name, entry))
             for name, entry in stored.items()
         )
-        if not whole:
+        if not complete:
             raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
         return dict(stored)
 

@@ -236,5 +236,5 @@ class AnthropicBatches(batches.StreamedBatches):
         if kind == "errored" and isinstance(error, dict):
             status = _STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400)
             raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
-        why, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
-        raise ModelError(f"anthropic: {why}", retryable=retryable)
+        reason, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
+        raise ModelError(f"anthropic: {reason}", retryable=retryable)

@@ -119,24 +119,24 @@ def causes(exc: BaseException) -> Iterator[BaseException]:
         at = at.__cause__ or at.__context__
 
 
-def refusal(found: Refused, at: Transport) -> ModelError:
+def refusal(reply: Refused, at: Transport) -> ModelError:
     """What an answer with a status of failure means; see `as_model_error`."""
-    status, model = found.status, repr(at.model)
-    filtered = bool(found.words & _FILTERED or _FILTERED_SAID.search(found.message))
-    of_schema = status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
+    status, model = reply.status, repr(at.model)
+    filtered = bool(reply.words & _FILTERED or _FILTERED_SAID.search(reply.message))
+    of_schema = status in (400, 422) and _SCHEMA.search(f"{reply.message} {' '.join(reply.words)}") is not None
     passing = status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
     redirects, quota = 300 <= status < 400, True
-    if status == 401 or found.words & _WRONG_KEY:
+    if status == 401 or reply.words & _WRONG_KEY:
         what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
             what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
-    elif status == 402 or found.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(found.message)):
+    elif status == 402 or reply.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(reply.message)):
         what = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
-    elif found.words & _NOWHERE:
+    elif reply.words & _NOWHERE:
         what = f"{at.address} is not available to this account ({status})"
     else:
         quota = False
-        if found.html and not passing:
+        if reply.html and not passing:
             what = not_an_api(at, status)
         elif of_schema:
             advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
@@ -153,14 +153,14 @@ def refusal(found: Refused, at: Transport) -> ModelError:
             what = f"the request was refused ({status}) for {model}"
     retryable = passing and not quota
     # whether it holds for whatever else the same model is asked in the same way
-    always = not quota and not retryable and (found.html or status == 404 or redirects or of_schema)
+    always = not quota and not retryable and (reply.html or status == 404 or redirects or of_schema)
     refused: Literal["content", "call"] | None = None
     if not (quota or retryable or always):
         refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
-    detail = "" if found.html or not found.message else f": {at.shown(found.message)}"
+    detail = "" if reply.html or not reply.message else f": {at.shown(reply.message)}"
     return ModelError(
         f"{at.provider.name}: {what}{detail}", retryable=retryable,
-        retry_after=retry_after_of(found.headers) if retryable else None, quota=quota, always=always, refused=refused,
+        retry_after=retry_after_of(reply.headers) if retryable else None, quota=quota, always=always, refused=refused,
     )  # fmt: skip
 
 
@@ -198,11 +198,11 @@ def words_of(body: Any) -> tuple[frozenset[str], str]:
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date."""
-    seen = {name.lower(): value for name, value in headers.items()}
+    fields = {name.lower(): value for name, value in headers.items()}
     wait = math.nan
     for name, divisor in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
         try:
-            seconds = float(seen.get(name, "")) / divisor
+            seconds = float(fields.get(name, "")) / divisor
         except ValueError:
             continue
         wait = seconds if math.isfinite(seconds) else wait
@@ -210,7 +210,7 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
         dates: list[datetime | None] = []
         for name in ("retry-after", "date"):
             try:
-                date = parsedate_to_datetime(seen.get(name, ""))
+                date = parsedate_to_datetime(fields.get(name, ""))
             except (TypeError, ValueError, OverflowError):
                 dates.append(None)
                 continue

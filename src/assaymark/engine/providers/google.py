@@ -94,11 +94,11 @@ class GoogleModel(base.SdkModel):
             config |= {"response_mime_type": "application/json", "response_json_schema": schema}
         budget = call.args.get("thinking_budget")
         thinking = None if budget is None else {"thinking_budget": budget}
-        given = {
+        settings = {
             "temperature": call.temperature, "seed": call.seed, "max_output_tokens": call.args.get("max_tokens"),
             "thinking_config": thinking if call.effort is None else {"thinking_level": call.effort.upper()},
         }  # fmt: skip
-        config |= {name: value for name, value in given.items() if value is not None}
+        config |= {name: value for name, value in settings.items() if value is not None}
         contents = [{"role": "user", "parts": [{"text": text}]} for text in users]
         return {"model": at.model, "contents": contents, "config": config}
 
@@ -148,7 +148,7 @@ class GoogleModel(base.SdkModel):
             return base.as_model_error(exc, at)
         words, message = base.words_of(body)
         details = base.parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
-        quotas = [str(one.get("quotaId", "")) for detail in details for one in base.parts_of(detail, "violations")]
+        quotas = [str(quota.get("quotaId", "")) for detail in details for quota in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
             return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message), at)
         given = getattr(getattr(exc, "response", None), "headers", None)
@@ -160,22 +160,22 @@ class GoogleModel(base.SdkModel):
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
-        raw, found = base.read_object(body, at)
-        candidates, feedback, usage = found.get("candidates"), found.get("promptFeedback"), found.get("usageMetadata")
+        raw, reply = base.read_object(body, at)
+        candidates, feedback, usage = reply.get("candidates"), reply.get("promptFeedback"), reply.get("usageMetadata")
         first = candidates[0] if isinstance(candidates, list) and candidates else None
         if not isinstance(first, dict):
             if not isinstance(feedback, dict) and not isinstance(usage, dict):
                 raise ModelError(f"google: the reply of {at.address} is none of generateContent", retryable=False)
             first = {}
-        blocked = base.part_of(found, "promptFeedback").get("blockReason") is not None
+        blocked = base.part_of(reply, "promptFeedback").get("blockReason") is not None
         parts = [part for part in base.parts_of(first.get("content"), "parts") if part.get("thought") is not True]
         names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
         prompt, written, thought, cached = (
-            base.count_of(base.part_of(found, "usageMetadata").get(name)) for name in names
+            base.count_of(base.part_of(reply, "usageMetadata").get(name)) for name in names
         )
         return Reply(
             at.scrubbed("".join(base.text_of(part.get("text")) for part in parts)),
-            base.word_of(found.get("modelVersion")) or call.model,
+            base.word_of(reply.get("modelVersion")) or call.model,
             "refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
             raw,
             input_tokens=prompt,

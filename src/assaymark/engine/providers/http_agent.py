@@ -238,10 +238,10 @@ class Site:
         port = int(match["port"] or (443 if secure else 80)) if match is not None else 0
         if match is None or not 0 < port < 65536:
             allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
-            seen = f"got {url[:80]!r}"
+            detail = f"got {url[:80]!r}"
             if may_hold_secret(url):
-                seen = "not shown: it may hold a secret; name a variable in args.token_env instead"
-            raise InputError("address of an agent", [Problem("", f"{allowed} ({seen})")])
+                detail = "not shown: it may hold a secret; name a variable in args.token_env instead"
+            raise InputError("address of an agent", [Problem("", f"{allowed} ({detail})")])
         return cls(secure, match["host"].strip("[]"), port, match["path"] or "/")
 
 
@@ -488,10 +488,10 @@ class PythonAgent:
             frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
             if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
                 frames = [(code.co_filename, code.co_firstlineno)]
-            own = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
+            user_frames = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
             what = raised.detail
             if frames:
-                path, line = (own or frames)[-1]
+                path, line = (user_frames or frames)[-1]
                 here = Path(path)
                 shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
                 what += f" ({failure('exception', str(shown)).detail}, line {line})"
@@ -544,8 +544,8 @@ def _text(result: object) -> str | AgentFailure:
     if isinstance(result, str):
         return result
     if not isinstance(result, Decision | Mapping):
-        seen = type(result).__name__
-        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
+        kind = type(result).__name__
+        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {kind})")
     try:
         raw = to_json(result)
         if "actions" not in raw or "orders" in raw:

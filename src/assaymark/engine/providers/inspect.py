@@ -105,7 +105,7 @@ class InspectModel:
             missing = [name for name in _asked(call) if name not in sent]
         else:
             names = {name.lower() for name in _names(seen.request)}
-            missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
+            missing = [key for key in _asked(call) if not any(part in name for part in _PARTS[key] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
         # What came back, as a reply.
@@ -138,7 +138,7 @@ class InspectModel:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
         await self._clients.aclose()
 
-    async def _generated(self, model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
+    async def _generated(self, model: Any, at: Transport, call: CallSpec, exchange: _Seen) -> Any:
         """Inspect's output for a call, or what went wrong as our error."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         system, users = base.system_and_users(call)
@@ -150,14 +150,14 @@ class InspectModel:
             max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
             seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
         )  # fmt: skip
-        token = _SEEN.set(seen)
+        token = _SEEN.set(exchange)
         try:
             return await model.generate(messages, config=config, cache=False)
         except ModelError as exc:
             error = exc
         except Exception as exc:
             # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
-            caused = seen.error or exc
+            caused = exchange.error or exc
             mapped = base.as_model_error(caused, at)
             status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
             if mapped.retryable or mapped.quota or isinstance(status, int):
@@ -195,19 +195,19 @@ class InspectModel:
             if isinstance(getattr(inner, "max_retries", None), int):
                 inner.max_retries = 0  # the SDK's own, below Inspect's
             # note what goes through: Inspect's own layer returns neither the response nor the exception
-            given = model.api.generate
+            original = model.api.generate
 
-            @functools.wraps(given)
+            @functools.wraps(original)
             async def generate(*args: Any, **named: Any) -> Any:
-                seen = _SEEN.get() or _Seen()
+                exchange = _SEEN.get() or _Seen()
                 try:
-                    result = await given(*args, **named)
+                    result = await original(*args, **named)
                 except Exception as exc:
-                    seen.error = exc
+                    exchange.error = exc
                     raise
                 output, shown = result if isinstance(result, tuple) else (result, None)
-                seen.error = output if isinstance(output, Exception) else None
-                seen.request, seen.response = getattr(shown, "request", None), getattr(shown, "response", None)
+                exchange.error = output if isinstance(output, Exception) else None
+                exchange.request, exchange.response = getattr(shown, "request", None), getattr(shown, "response", None)
                 return result
 
             model.api.generate = generate
@@ -240,12 +240,12 @@ def response_schema(call: CallSpec) -> Any:
     """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
     if call.schema is None:
         return None
-    wanted = base.strict_schema(call.schema)
-    held = load_sdk(replace(INSPECT, sdk="inspect_ai.util")).JSONSchema.model_validate(wanted)
-    if held.model_dump(exclude_none=True) != wanted:
+    expected = base.strict_schema(call.schema)
+    schema = load_sdk(replace(INSPECT, sdk="inspect_ai.util")).JSONSchema.model_validate(expected)
+    if schema.model_dump(exclude_none=True) != expected:
         refuse(call, ["Inspect's form of a schema would lose a part of the reply schema"])
     model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    return model.ResponseSchema(name="reply", json_schema=held, strict=True)
+    return model.ResponseSchema(name="reply", json_schema=schema, strict=True)
 
 
 def _asked(call: CallSpec) -> list[str]:

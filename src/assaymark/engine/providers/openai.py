@@ -106,9 +106,9 @@ class _OpenAI(base.SdkModel):
 
     def _filled(self, at: Transport, call: CallSpec, **fields: object) -> dict[str, Any]:
         """A body with the fields that a call asks for."""
-        said = [{"role": message.role, "content": message.text} for message in call.messages]
+        turns = [{"role": message.role, "content": message.text} for message in call.messages]
         given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
-        return {"model": at.model, self.messages: said} | {name: one for name, one in given.items() if one is not None}
+        return {"model": at.model, self.messages: turns} | {name: arg for name, arg in given.items() if arg is not None}
 
     def _other_api(self, at: Transport) -> ModelError:
         what = f"the reply of {at.address} is none of the {self.api[0]} API"
@@ -270,8 +270,8 @@ class OpenAIBatches(batches.StreamedBatches):
             if isinstance(status, int) and not 200 <= status < 300:
                 raise base.refusal(base.Refused(status, *base.words_of(body)), self.at)
             return self.reply_in(body)
-        why = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
-        raise ModelError(f"{self.at.provider.name}: {why}", retryable=error.get("code") != "batch_cancelled")
+        reason = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
+        raise ModelError(f"{self.at.provider.name}: {reason}", retryable=error.get("code") != "batch_cancelled")
 
 
 class OpenAIChatBatches(OpenAIBatches):

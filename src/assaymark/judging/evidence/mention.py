@@ -339,7 +339,7 @@ class NumberContext:
     rows: tuple[int, ...]
     default: int
     direction: int
-    place: Place
+    place: NumberSpan
 
     @property
     def lower(self) -> frozenset[str]:
@@ -381,7 +381,7 @@ class NumberContext:
         return sum(left <= other.start and other.end <= right for other in near)
 
 
-class Place(NamedTuple):
+class NumberSpan(NamedTuple):
     """The place of a number: its text, its index there, and the spans around it."""
 
     read: Reading
@@ -490,7 +490,7 @@ class Reading:
             rows if default < 0 or default in rows else (*rows, default),
             default,
             direction=_direction(number, lead, trail),
-            place=Place(self, at, window, clause),
+            place=NumberSpan(self, at, window, clause),
         )
 
 

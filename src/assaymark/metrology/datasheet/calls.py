@@ -291,9 +291,9 @@ def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> No
     tasks."""
 
     def rows(mask: Bools) -> str:
-        found = np.flatnonzero(mask)
-        more = f" and {found.size - _NAMED} more" if found.size > _NAMED else ""
-        return f"rows {', '.join(map(str, found[:_NAMED].tolist()))}{more}"
+        indices = np.flatnonzero(mask)
+        more = f" and {indices.size - _NAMED} more" if indices.size > _NAMED else ""
+        return f"rows {', '.join(map(str, indices[:_NAMED].tolist()))}{more}"
 
     faults = []
     if int(np.count_nonzero(filled)) != places.size:
@@ -429,7 +429,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     if len(judges) > 1:
         yield Problem("judge", f"a datasheet is of one judge (got {', '.join(judges)}); pass the calls of each alone")
     first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*OF_PAIR)
-    seen: Counter[tuple[str, str, str, str, int]] = Counter()
+    counts: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
         where, delta, better, two = (
             f"call {i + 1} (pair {call.pair})", call.delta, call.better, "a pair has two contents",
@@ -453,8 +453,8 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
             what = "ladder pairs, and no others, have a delta above 0"
             yield Problem(where, f"{what} (got {call.condition}, delta {delta:g})")
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
-        seen[asked] += 1
-        if seen[asked] > 1:
+        counts[asked] += 1
+        if counts[asked] > 1:
             yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
         if earlier is not call and kind_of(call) != kind_of(earlier):

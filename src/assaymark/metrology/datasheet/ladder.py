@@ -118,9 +118,9 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
     for start in range(steps):
         smallest = np.full(successes.shape[:-1], np.inf)
         for end in range(steps, start, -1):
-            seen = size[..., end] - size[..., start]
-            mean = (hits[..., end] - hits[..., start]) / np.where(seen > 0, seen, 1.0)
-            smallest = np.where(seen > 0, np.minimum(smallest, mean), smallest)
+            count = size[..., end] - size[..., start]
+            mean = (hits[..., end] - hits[..., start]) / np.where(count > 0, count, 1.0)
+            smallest = np.where(count > 0, np.minimum(smallest, mean), smallest)
             # A start after which nobody called says nothing.
             bound = np.where(np.isinf(smallest), -np.inf, smallest)
             fit[..., end - 1] = np.maximum(fit[..., end - 1], bound)

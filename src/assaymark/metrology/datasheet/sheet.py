@@ -131,17 +131,17 @@ class Chip:
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
     value = {m.id: m.value for m in measurements if m.value is not None}
-    held = [m for m in measurements if m.id in value]
+    items = [m for m in measurements if m.id in value]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
     def find(name: str, **labels: str) -> Measurement | None:
         """The measurement of that name with exactly these labels beside the judge, if it has a value."""
-        return next((m for m in held if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
+        return next((m for m in items if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
 
     def steps(name: str, prompt: str) -> dict[float, Measurement]:
         """The measurements of that name along the ladder of an arm."""
-        return {float(m.labels["delta"]): m for m in held if m.name == name and m.labels.get("prompt") == prompt}
+        return {float(m.labels["delta"]): m for m in items if m.name == name and m.labels.get("prompt") == prompt}
 
     def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
         return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
@@ -171,7 +171,7 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
         elif needed <= 1:
             word = f"sensitive {'below' if needed < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
-    if shifts := [m for m in held if m.name == "criterion.shift"]:
+    if shifts := [m for m in items if m.name == "criterion.shift"]:
         # The measurements by which the strict arm sees less well, not only later.
         lost: list[Measurement] = []
         for name, most in (("conditional_accuracy", LOST_ACCURACY), ("sensitivity", LOST)):
@@ -429,9 +429,9 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, floa
         if len(both) == 2:
             call = both["uv"]
             word = CLASSES[pair_class(call.verdict, both["vu"].verdict)].split(",")[0]
-            for name, wanted in _PAIR_NAMES.items():
+            for name, answer in _PAIR_NAMES.items():
                 of = _label(name, {"condition": call.condition, "prompt": prompt})
-                answers[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == wanted)
+                answers[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == answer)
     return answers
 
 

@@ -79,27 +79,27 @@ def frame(
 ) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
     head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
-    said = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
-    return _picture(size, [*head, *elements], ["fig", kind], said, name)
+    attributes = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
+    return _picture(size, [*head, *elements], ["fig", kind], attributes, name)
 
 
 def _picture(
-    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], said: dict[str, str], name: str | None
+    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], aria: dict[str, str], name: str | None
 ) -> str:
     width, height = map(num, size)
     return svg.SVG(
         xmlns=None, id=name, class_=kinds, viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
-        elements=[*parts], extra=said,
+        elements=[*parts], extra=aria,
     ).as_str()  # fmt: skip
 
 
 def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
     """A figure for a screen, or half of one, and for a phone; ``draw`` gives its marks and how high it is."""
-    made = []
+    frames = []
     for kind, width in (("wide", wide), ("narrow", NARROW)):
         parts, height = draw(f"{name}-{kind[0]}", float(width))
-        made.append(frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind))
-    return made[0], made[1]
+        frames.append(frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind))
+    return frames[0], frames[1]
 
 
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
@@ -172,15 +172,15 @@ def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> li
     >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
     [5, 15, 90]
     """
-    found, edge = list[float](), 0.0
+    places, edge = list[float](), 0.0
     for centre, size in zip(centres, widths, strict=True):
-        found.append(max(centre, edge + size / 2))
-        edge = found[-1] + size / 2
+        places.append(max(centre, edge + size / 2))
+        edge = places[-1] + size / 2
     edge = width
-    for k in range(len(found) - 1, -1, -1):
-        found[k] = min(found[k], edge - widths[k] / 2)
-        edge = found[k] - widths[k] / 2
-    return found
+    for k in range(len(places) - 1, -1, -1):
+        places[k] = min(places[k], edge - widths[k] / 2)
+        edge = places[k] - widths[k] / 2
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ Request = tuple[Sequence[str], Sequence[Spot]]
 
 def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> list[Spot]:
     """A spot for each request, in order. Where none is free, the one that covers least."""
-    boxes, found = list(taken), list[Spot]()
+    boxes, chosen = list(taken), list[Spot]()
     for lines, spots in requests:
         width, best, least = max(text_width(text, 13) for text in lines), (spots[0], inside), math.inf
         for spot in spots:
@@ -221,9 +221,9 @@ def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> li
                 best, least = (spot, box), cost
             if least == 0:
                 break
-        found.append(best[0])
+        chosen.append(best[0])
         boxes.append(best[1])
-    return found
+    return chosen
 
 
 def around(x: float, y: float) -> Iterator[Spot]:
@@ -248,8 +248,8 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
     writer = csv.writer(out, lineterminator="\n")
     for row in (heads, *rows):
         plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
-        writer.writerow([f"'{said}" if isinstance(one, str) and said[:1] in ("=", "+", "-", "@") else said
-                         for one, said in zip(row, plain, strict=True)])  # fmt: skip
+        writer.writerow([f"'{text}" if isinstance(cell, str) and text[:1] in ("=", "+", "-", "@") else text
+                         for cell, text in zip(row, plain, strict=True)])  # fmt: skip
     return out.getvalue()
 
 

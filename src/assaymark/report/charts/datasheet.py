@@ -130,14 +130,14 @@ def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None
     >>> axis_of([AxisRow("a", "", value=1.0, bounds=(1.0, 1.0))])
     (49, 51, 0.02)
     """
-    found = [end for row in rows for end in (*(row.bounds or ()), *(() if row.value is None else (row.value,)))]
+    ends = [end for row in rows for end in (*(row.bounds or ()), *(() if row.value is None else (row.value,)))]
     if shares:
-        high = min(1.0, max(0.2, math.ceil(max(found, default=1.0) * 10 - 1e-9) / 10))
+        high = min(1.0, max(0.2, math.ceil(max(ends, default=1.0) * 10 - 1e-9) / 10))
         high = high if high <= 0.5 else 1.0
         step = 0.05 if high <= 0.2 else 0.1 if high <= 0.5 else 0.25
         return 0, round(high / step), step
-    found += [] if against is None else [against]
-    low, high = min(found, default=0.0), max(found, default=1.0)
+    ends += [] if against is None else [against]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
     step = c.step_of(max(high - low, 0.1), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     # A width even where all rows are one value.
@@ -165,9 +165,9 @@ class Curve:
     foot: tuple[float, Ends, Literal["left", "right"] | None, str] | None = None
 
 
-def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Drawn:
+def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn:
     """All judges on one pair of axes. The first is drawn strong; the others thin, dashed and a little aside."""
-    deltas = {delta for curve in found for delta, *_ in curve.points}
+    deltas = {delta for curve in lines for delta, *_ in curve.points}
     across, up = Scale(0, max(deltas, default=5.0), 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
     floor = height - _FOOT
     parts: list[svg.Element] = [label(0, 16, "↑ Calls that pick the better text (ties count as misses)", "tk")]
@@ -180,7 +180,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
         parts.append(label(across(step), floor + 19, "½" if step == 0.5 else f"{step:g}", "tk", "middle"))
     parts.append(label(width - 10, height - 8, "Requirements the better text has and the other lacks →", "tk", "end"))
     taken = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
-    for curve in found:
+    for curve in lines:
         if not curve.foot:
             continue
         # The line from the 75 % level to the axis, the interval on the axis, and the words above it.
@@ -200,10 +200,10 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
         foot.append(label(at, floor - 14, words, f"{hue}t halo", "start" if fits else "end"))
         taken.append(Box(at - size * (not fits), floor - 26, at + size * fits, floor - 10))
         parts += judge_marks(curve.at, foot)
-    for curve in reversed(found):
-        drawn = _curve(curve, across, up, curve is found[0], len(found) <= BARRED, taken)
+    for curve in reversed(lines):
+        drawn = _curve(curve, across, up, curve is lines[0], len(lines) <= BARRED, taken)
         parts += judge_marks(curve.at, drawn)
-    shown = [curve for curve in found if curve.points]
+    shown = [curve for curve in lines if curve.points]
     if len(shown) < 2:  # a single curve needs no name
         return parts, height
     names, requests = shortened([curve.name for curve in shown], width * 0.34, 13), list[c.Request]()
@@ -282,14 +282,14 @@ def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
 
 def _cross(arms: Arms, kind: str, taken: list[Box]) -> list[svg.Element]:
     """The intervals of a point in both directions, without caps; what they cover is ``taken``."""
-    (x, y, ends_x, ends_y), found = arms, list[svg.Element]()
+    (x, y, ends_x, ends_y), elements = arms, list[svg.Element]()
     if ends_x:
-        found.append(line(ends_x[0], y, ends_x[1], y, kind))
+        elements.append(line(ends_x[0], y, ends_x[1], y, kind))
         taken.append(Box(ends_x[0], y - 2, ends_x[1], y + 2))
     if ends_y:
-        found.append(line(x, ends_y[0], x, ends_y[1], kind))
+        elements.append(line(x, ends_y[0], x, ends_y[1], kind))
         taken.append(Box(x - 2, ends_y[0], x + 2, ends_y[1]))
-    return found
+    return elements
 
 
 def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Drawn:

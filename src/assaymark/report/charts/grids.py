@@ -28,14 +28,14 @@ def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level
         inner = f"{side - 2:.1f}"
         return f"M{names + column * side + 1:.1f} {top + row * side + 1:.1f}h{inner}v{inner}h-{inner}z"
 
-    known = {*cells, *((column, row) for row, column in cells)}
-    hatched = "".join(box(r, c) for r in range(size) for c in range(size) if r != c and (r, c) not in known)
+    filled = {*cells, *((column, row) for row, column in cells)}
+    hatched = "".join(box(r, c) for r in range(size) for c in range(size) if r != c and (r, c) not in filled)
     parts: list[svg.Element] = [hatch(f"{name}-h")]
     parts += [path(hatched, "novoid", f"url(#{name}-h)")] if hatched else []
     for level, letter, tint in (("headline", "S", "tint4"), ("qualified", "C", "tint2")):
-        found = sorted(place for place, reached in cells.items() if reached == level)
-        parts += [path("".join(box(r, c) for r, c in found), tint)] if found else []
-        for r, c in found:
+        places = sorted(place for place, reached in cells.items() if reached == level)
+        parts += [path("".join(box(r, c) for r, c in places), tint)] if places else []
+        for r, c in places:
             parts.append(label(names + (c + 0.5) * side, top + (r + 0.5) * side + 4, letter, "tk ink", "middle"))
     for at, agent in enumerate(shortened(list(agents), names - 26, 12)):
         middle = (at + 0.5) * side
@@ -163,7 +163,7 @@ def scale_use(
     marks: Sequence[str] = ("1", "2", "3", "4", "5"),
 ) -> tuple[str, str]:  # fmt: skip
     """How each judge used the marks of the scale, by dimension: one height scale, the percent of each tallest bar."""
-    tallest = max(share for _, found in rows for shares in found if shares for share in shares)
+    tallest = max(share for _, cells in rows for shares in cells if shares for share in shares)
 
     def cell(x: float, base: float, width: float, shares: Shares) -> list[svg.Element]:
         if shares is None:
@@ -192,8 +192,8 @@ def scale_use(
         for at, judge in enumerate(shortened(judges, inner, 13)):
             x, slot = left + at * size, inner / len(marks)
             column: list[svg.Element] = [label(x, 14, judge, "tb")]
-            for (_, found), y in zip(rows, tops, strict=False):
-                column += cell(x, y + step - 8, inner, found[at])
+            for (_, cells), y in zip(rows, tops, strict=False):
+                column += cell(x, y + step - 8, inner, cells[at])
             if slot < 9 * max(map(len, marks)):
                 column += [label(x, foot, marks[0], "tk"), label(x + inner, foot, marks[-1], "tk", "end")]
             else:
@@ -250,10 +250,10 @@ def class_panel(
     low, high = 10**least, 10**most
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 1.2, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
-        found = [step * 10**decade for decade in decades for step in steps if low <= step * 10**decade <= high]
-        if len({*found, 100}) <= 6:
+        ticks = [step * 10**decade for decade in decades for step in steps if low <= step * 10**decade <= high]
+        if len({*ticks, 100}) <= 6:
             break
-    rungs = [(math.log10(at), count(round(at)), "axis" if at == 100 else "hair") for at in sorted({*found, 100})]
+    rungs = [(math.log10(at), count(round(at)), "axis" if at == 100 else "hair") for at in sorted({*ticks, 100})]
     parts += canvas.rungs(up, left, NARROW - 8, rungs)
     xs, moves = np.array([across(year) for year in years]), list[str]()
     for values in (*lines.T, index):
@@ -288,12 +288,12 @@ def correlation_map(
     """The map for half a screen and for a phone."""
 
     def draw(called: str, width: float) -> Drawn:
-        size, room, top = values.shape[0], max(text_width(one, 12) for one, _ in groups) + 8, 6.0
+        size, room, top = values.shape[0], max(text_width(group, 12) for group, _ in groups) + 8, 6.0
         side = min((width - room) / size, 58.0)
         parts, moves = list[svg.Element]([hatch(f"{called}-h", "r-1l")]), {kind: list[str]() for kind in _TINTS if kind}
         # One path a tint: neighbours of one tint in a row are one box.
         for row in range(size):
-            of = [tint_of(one) if np.isfinite(one) else "" for one in values[row, : row + numbers]]
+            of = [tint_of(rho) if np.isfinite(rho) else "" for rho in values[row, : row + numbers]]
             at = 0
             for kind, run in groupby(of):
                 length = len(list(run))
@@ -302,16 +302,16 @@ def correlation_map(
                     moves[kind].append(f"M{num(at * side)} {num(top + row * side)}h{wide}v{num(side)}h-{wide}z")
                 at += length
         fills = {_HATCHED: f"url(#{called}-h)"}
-        parts += [path("".join(found), kind, fills.get(kind)) for kind, found in moves.items() if found]
+        parts += [path("".join(boxes), kind, fills.get(kind)) for kind, boxes in moves.items() if boxes]
         for r, c in np.argwhere(np.tril(np.isfinite(values))).tolist() if numbers else ():
             x, y = (c + 0.5) * side, top + (r + 0.5) * side + 4
             parts.append(label(x, y, number(float(values[r, c])), "tk ink on", "middle"))
         start, bottom = 0, top + size * side
-        for one, wide in groups:
+        for group, wide in groups:
             ends, above, below = (start + wide) * side, top + start * side, top + start * side + wide * side
             if size > len(groups):
                 parts += [line(0, below, ends, below, "axis"), line(ends, below, ends, bottom, "axis")]
-            parts.append(label(ends + 6, above + wide * side / 2 + 4, fit(one, room, 12), "tk"))
+            parts.append(label(ends + 6, above + wide * side / 2 + 4, fit(group, room, 12), "tk"))
             start += wide
         # The tints with the values that they begin at.
         y, step = bottom + 14, width / len(_TINTS)

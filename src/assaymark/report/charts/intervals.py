@@ -53,7 +53,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
         ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in c.scale_ticks(*ends)]
     else:
         drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
-        drawn += [one for row in rows for one in (row.value, row.cut) if one is not None]
+        drawn += [value for row in rows for value in (row.value, row.cut) if value is not None]
         step = c.step_of(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
         low, high, ticks = first * step, last * step, c.steps_of(first, last, step)
@@ -130,7 +130,7 @@ def forest(
     first of the ``gates`` agreement is too little for any claim, from the second it is enough for a headline."""
     both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
     drawn = [0.0, *(end for ends in both for end in ends)]
-    drawn += [one for _, item, _, _, *own, within in rows for one in (item.value, *own, *within) if one is not None]
+    drawn += [end for _, item, _, _, *own, within in rows for end in (item.value, *own, *within) if end is not None]
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
     split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)

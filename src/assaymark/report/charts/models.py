@@ -56,13 +56,13 @@ def tier_chart(
     )  # fmt: skip
     for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
-    why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
+    why = [part for reason in why for part in wrap(reason, int((right - left - 20) / 7.4))]
     bottom = max(y + deep * sum(len(row.lines) for row in rows) + 10 * len(rows), 18.0 * len(why) + 24)
     parts += [line(scale(tick), 0, scale(tick), bottom, "hair") for tick in ticks]
     for at, row in enumerate(rows):
         height = deep * len(row.lines)
-        for k, one in enumerate(row.lines):
-            parts.append(label(0, y + 17 + deep * k, fit(one, left - 12, 13), "tn" if why else "tb"))
+        for k, text in enumerate(row.lines):
+            parts.append(label(0, y + 17 + deep * k, fit(text, left - 12, 13), "tn" if why else "tb"))
         if not why:
             # The mark of a tier: a square with its interval, or a hatched box from end to end.
             mark, top, middle = KINDS[row.level], y + 2, y + 2 + (height - 4) / 2
@@ -88,9 +88,9 @@ def tier_chart(
     if why:
         parts.append(rect(left, 2, right - left, bottom - 4, "void", f"url(#{name}-h)"))
         middle, top = (left + right) / 2, bottom / 2 - 9 * len(why)
-        room = max(text_width(one, 13) for one in why) + 16
+        room = max(text_width(part, 13) for part in why) + 16
         parts.append(rect(middle - room / 2, top - 4, room, 18 * len(why) + 8, "open"))
-        parts += [label(middle, top + 13 + 18 * k, one, "" if k else "tb", "middle") for k, one in enumerate(why)]
+        parts += [label(middle, top + 13 + 18 * k, part, "" if k else "tb", "middle") for k, part in enumerate(why)]
     parts += [label(scale(tick), bottom + 14, f"{tick:g}".replace("-", MINUS), "tk", "middle") for tick in ticks]
     return c.frame(name, title, desc, (width, bottom + 20), parts, kind)
 
@@ -162,10 +162,10 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
     def draw(called: str, width: float) -> Drawn:
         stacked, parts = width < 600, list[svg.Element]([hatch(f"{called}-h")])
         step = 0.0 if stacked else (width - names) / max(len(columns), 1)
-        for at, (title, said, bars, best) in enumerate(columns):
+        for at, (title, subtitle, bars, best) in enumerate(columns):
             top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
             scale = Scale(0.0, 1.0, left, width - _ROOM if stacked else left + step - 8 - _ROOM)
-            parts += [label(left, top + 13, title, "tb"), label(left + 26, top + 13, said, "t2")]
+            parts += [label(left, top + 13, title, "tb"), label(left + 26, top + 13, subtitle, "t2")]
             for tick, words in ((0.0, "0"), (0.5, ".5"), (1.0, "1")):
                 parts.append(label(scale(tick), top + 32, words, "tk", "middle"))
                 parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
@@ -195,8 +195,8 @@ Twice = tuple[str, Bar, Bar | None, str, bool]
 
 def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) -> tuple[str, str]:
     """Every model with a filled bar and an outlined one on a common axis."""
-    known = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
-    low, high = int(min(known, default=0.0) * 10) / 10, min(1.0, int(max(known, default=1.0) * 10 + 1) / 10)
+    ends = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
+    low, high = int(min(ends, default=0.0) * 10) / 10, min(1.0, int(max(ends, default=1.0) * 10 + 1) / 10)
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
 
     def draw(_: str, width: float) -> Drawn:
@@ -232,11 +232,11 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
         parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
         parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
         parts.append(line(edge, 18, edge, bottom, "gs"))
-        for at, (who, fall, kept) in enumerate(rows):
+        for at, (who, fall, within) in enumerate(rows):
             x, y = scale(fall), 24 + _ROW * at + _ROW / 2
             parts += [label(0, y + 4.5, fit(who, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
-            parts.append(svg.Circle(cx=round(x, 1), cy=y, r=5, class_=["ink"] if kept else ["open", "ringed"]))
-            parts += [] if kept else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
+            parts.append(svg.Circle(cx=round(x, 1), cy=y, r=5, class_=["ink"] if within else ["open", "ringed"]))
+            parts += [] if within else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
             parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
         return parts, bottom + 2
 

@@ -115,19 +115,19 @@ class _Plane:
 
     def selection(self) -> svg.Rect:
         """The mark of a chosen stretch, empty until the script widens it, with where the days lie in percent."""
-        found = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
+        area = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
         share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
-        found.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
-        return found
+        area.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
+        return area
 
     def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
         """A path through values, thinned to what can be seen: both ends and the deepest fall always among them."""
-        kept = np.arange(len(nav))
+        points = np.arange(len(nav))
         if len(nav) > self.points:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
-            kept = np.array(sorted({*chosen, int(falls(nav).argmin())}))
-        xs = self.left + kept / max(len(nav) - 1, 1) * (self.right - self.left)
-        return drawn(xs, np.array([scale(float(values[at])) for at in kept]))
+            points = np.array(sorted({*chosen, int(falls(nav).argmin())}))
+        xs = self.left + points / max(len(nav) - 1, 1) * (self.right - self.left)
+        return drawn(xs, np.array([scale(float(values[at])) for at in points]))
 
 
 _WIDE_PLANE: Final = _Plane(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
@@ -159,17 +159,17 @@ def nav_figure(
             axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
             logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
-        found: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
+        elements: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
         # The last day ends at its tick: labels of the lines begin beside it. Words that touch the ends are left out.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
         taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
         for day, text in words_of.items():
             x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
-            found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
+            elements.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
             if not day or (last >= taken if day == days else x - half >= taken and x + half + 8 <= last):
                 anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
-                found.append(label(x, box.fall[1] + 20, text, "tk", anchor))
-        return found, 340.0 if width == WIDE else 296.0
+                elements.append(label(x, box.fall[1] + 20, text, "tk", anchor))
+        return elements, 340.0 if width == WIDE else 296.0
 
     return c.both(name, title, desc, draw)
 
@@ -180,10 +180,10 @@ def _values_on(
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
     rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
-    found = c.rungs(up, box.left, box.right, rungs)
+    parts = c.rungs(up, box.left, box.right, rungs)
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k][3] == "own"):
-        found.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
+        parts.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
     heights, bottom, room = [up(float(nav[-1])) for nav in navs], box.nav[1] + _LINE / 2, box.width - box.right - 20
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     # Where a name does not fit beside its return it stands above it, as long as there is room for all.
@@ -197,10 +197,10 @@ def _values_on(
         _, _, end, role, _ = lines[k]
         kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(role, styles[k].split()[0].replace("l", "t"))
         if abs(y - heights[k]) > 2:
-            found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
+            parts.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         texts = ((y - 3, names[k]), (y + 12, end)) if k in two else ((y + 4.5, f"{names[k]} {end}"),)
-        found += [label(box.right + 14, at, text, kind) for at, text in texts]
-    return found
+        parts += [label(box.right + 14, at, text, kind) for at, text in texts]
+    return parts
 
 
 def fall_steps(deepest: float) -> tuple[float, ...]:
@@ -216,33 +216,33 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
 def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
     """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
-    kept = sorted(
-        (one for one in zip(lines, styles, strict=True) if one[0][3] in order), key=lambda one: order.index(one[0][3])
+    styled = sorted(
+        (row for row in zip(lines, styles, strict=True) if row[0][3] in order), key=lambda row: order.index(row[0][3])
     )
-    fallen, last = [-100 * falls(nav) for (_, nav, *_), _ in kept], kept[-1][0][3]
+    fallen, last = [-100 * falls(nav) for (_, nav, *_), _ in styled], styled[-1][0][3]
     marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
-    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
-    found += c.rungs(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
-    moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(kept, fallen, strict=True)]
+    elements: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
+    elements += c.rungs(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
+    moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(styled, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
     if last == "agent":
-        found += [path(move, f"{style} thin") for move, (_, style) in zip(moves, kept, strict=True)]
-        ends = [(down(float(fall[-1])), said, style.split()[0].replace("l", "t"))  # the class of a text about a line
-                for ((*_, role, said), style), fall in zip(kept, fallen, strict=True) if role == "agent"]  # fmt: skip
+        elements += [path(move, f"{style} thin") for move, (_, style) in zip(moves, styled, strict=True)]
+        ends = [(down(float(fall[-1])), text, style.split()[0].replace("l", "t"))  # the class of a text about a line
+                for ((*_, role, text), style), fall in zip(styled, fallen, strict=True) if role == "agent"]  # fmt: skip
         ends.sort(key=lambda end: end[0])
         if _LINE * len(ends) <= box.fall[1] - box.fall[0] + 2 * _LINE:
             places = c.apart([y for y, *_ in ends], [_LINE] * len(ends), box.fall[1] + _LINE)
-            found += [label(box.right + 14, y + 4.5, fit(said, room, 13), kind)
-                      for (_, said, kind), y in zip(ends, places, strict=True)]  # fmt: skip
-        return [*found, zero]
+            elements += [label(box.right + 14, y + 4.5, fit(text, room, 13), kind)
+                      for (_, text, kind), y in zip(ends, places, strict=True)]  # fmt: skip
+        return [*elements, zero]
     floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
-    found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
-    found += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
+    elements.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
+    elements += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
-    found.append(c.circle(x, y, 3, "mh"))
+    elements.append(c.circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
-    return [*found, label(box.right + 14, beside + 4.5, fit(deepest, room, 13), "tb th")]
+    return [*elements, label(box.right + 14, beside + 4.5, fit(deepest, room, 13), "tb th")]
 
 
 def day_ticks(days: int) -> tuple[int, ...]:
@@ -310,9 +310,9 @@ def history_panels(
             label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
             label(min(max(x, left + half + 4), right - half), y, text, "tb tk halo", "middle"),
         ]  # fmt: skip
-        said = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; deepest fall {text}, limit {percent(tolerance)}"
+        desc = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; deepest fall {text}, limit {percent(tolerance)}"
         if baseline is not None:
-            said += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"
+            desc += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"
         title = f"{model}: net asset value and fall from the peak"
-        panels.append(c.frame(f"{name}-{at}", title, f"{said}.", (box.width, 176.0), parts, "both"))
+        panels.append(c.frame(f"{name}-{at}", title, f"{desc}.", (box.width, 176.0), parts, "both"))
     return shared, tuple(panels)

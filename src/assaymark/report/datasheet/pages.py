@@ -44,7 +44,7 @@ _GATES: Final = "dominance, length, leakage, both orders, duplicates"
 
 def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
-    log, said = sheet.is_log, list[b.Inline]()
+    log, lines = sheet.is_log, list[b.Inline]()
 
     def counts(share: Measurement) -> b.Inline:
         return b.strong_link(sheet.to(share, r.of_n(share)))
@@ -52,12 +52,12 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     dark = sheet.base_one("dark_current")
     if dark is not None and dark.value is not None:
         given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
-        said.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
+        lines.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
     elif not log:
-        said.append(r.missing_words(dark, "what it does with nothing to choose between"))
+        lines.append(r.missing_words(dark, "what it does with nothing to choose between"))
     raw = sheet.part("raw")
     if raw is None or raw.value is None:
-        said.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
+        lines.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
         # By which mechanism, with the pairs that show it; nothing where the decomposition is not there.
@@ -74,33 +74,33 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
                 before, strong, after = "mostly for ", what, ", not for where it stood"
             shares = f"{count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only"
             why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
-        said.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
+        lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
     # How often it names the better text, where a log says which that is.
     calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
     if calls is not None:
         ends = bounds_of(calls)
         between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
         both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
-        said.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
+        lines.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
     seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
     if seen is not None:
-        said.append(("It noticed one missing requirement in ", counts(seen), " calls."))
+        lines.append(("It noticed one missing requirement in ", counts(seen), " calls."))
     strict, seen = r.known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(sec.ONE)
     if strict is not None and seen is not None and r.known(raw) is not None and sheet.base != STRICT:
-        told = "Told to be strict about ties, it preferred one of two equal texts in "
-        said.append((told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
+        opening = "Told to be strict about ties, it preferred one of two equal texts in "
+        lines.append((opening, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
     floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if floors:
         lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
-        said.append(("Scoring one text at a time, it gave an empty one ", b.bold(lowest), f" points{by}."))
+        lines.append(("Scoring one text at a time, it gave an empty one ", b.bold(lowest), f" points{by}."))
     invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
     if invalid:
         bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
-        said.append(
+        lines.append(
             (b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)}).")
         )
-    return list(filter(None, said))
+    return list(filter(None, lines))
 
 
 def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
@@ -154,17 +154,17 @@ _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
     """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
     drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
-    found = [
+    keyed = [
         ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
         ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
         ("near", sec.near_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures; what a log cannot give is not among them.
-    plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
+    plots = [(key, plot) for key, plot in keyed if not sheet.is_log or key in ("parts", "scatter")]
     # The styles with every colour written out; dark and forced colours are for pages: a picture keeps its paper.
     light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
     tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
-    style = re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
+    style = re.sub(r"var\(--([a-z0-9]+)\)", lambda match: tokens[match[1]], style)
     parts: list[svg.Element] = [svg.Style(text=style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
     # Name, instrument and profile.
     facts = [
@@ -174,10 +174,10 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     ]  # fmt: skip
     parts.append(label(0, 24, fit(sheet.name, WIDE * 0.9, 26), "big"))
     parts.append(label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"))
-    said = [*map(b.plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
-    said += [NO_SKETCH if sheet.is_log else "", sec.flip_note(sheet)]
-    y, told = 72.0, list[str]()
-    for row in (row for text in filter(None, said) for row in _wrapped(text, WIDE, 15)):
+    texts = [*map(b.plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
+    texts += [NO_SKETCH if sheet.is_log else "", sec.flip_note(sheet)]
+    y, titled = 72.0, list[str]()
+    for row in (row for text in filter(None, texts) for row in _wrapped(text, WIDE, 15)):
         parts.append(label(0, y, row, "say"))
         y += 20
     y += 14
@@ -192,13 +192,13 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 for at, row in enumerate(_wrapped(plot.caption, HALF - 32, 13)[:3]):
                     parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
                 heights.append(110.0)
-                told.append(f"{plot.title}: {plot.caption}")
+                titled.append(f"{plot.title}: {plot.caption}")
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
             plotted, tall = plot.draw(f"s-{key}", HALF)
             parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=[*plotted]))
             heights.append(tall + head)
-            told.append(f"{plot.title}: {plot.described}")
+            titled.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
     foot = (
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
@@ -208,7 +208,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     title = svg.Title(id="t", text=escape(f"{sheet.name}: summary of its datasheet"))
     return svg.SVG(
         class_=["fig"], viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), width, height), width=width,
-        height=height, elements=[title, svg.Desc(id="d", text=escape(". ".join(told))), *parts],
+        height=height, elements=[title, svg.Desc(id="d", text=escape(". ".join(titled))), *parts],
         extra={"role": "img", "aria-labelledby": "t d"},
     ).as_str()  # fmt: skip
 
@@ -249,16 +249,16 @@ def judge_page(
     absent = [(what, why) for name, what, why in _ABSENT if log and not any(map(r.known, sheet.every(name)))]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
     slot = r.known(sheet.part("slot_1_share"))
-    said = [] if slot is None else [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."]
+    notes = [] if slot is None else [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."]
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
-        said.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
+        notes.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
     if unfit:
         left, what = listing([peer.name for peer in unfit]), "other texts or under another prompt"
-        said.append(
+        notes.append(
             f"Measured on {'another log or instruction' if log else what}, so not drawn here: {clean(left, 300)}."
         )
-    blocks: tuple[b.Block, ...] = (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(said))
+    blocks: tuple[b.Block, ...] = (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(notes))
     sections = [b.Section("quiet", quiet, sec.quiet_answer(sheet), blocks)]
     if seeing:
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
@@ -307,7 +307,7 @@ def judge_page(
         f"{lede} It describes; it does not rank judges.", tuple(sections),
         (*b.notes((notice,), "notice"), b.Beside((tuple(profile), (card,)), "cols")),
         up=b.Linked("All judges", COMPARISON) if up else "",
-        contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
+        contents=tuple((section.id, short[section.id]) for section in sections if section.id in short),
         foot=(f"Datasheet of {of}. ", FOOT), here=JUDGES, styles=_STYLES,
     )  # fmt: skip
 
@@ -322,8 +322,8 @@ def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> t
 
 def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
-    found = (sec.curve_plot(drawn), sec.segment_plot(sheet))
-    return () if sheet.is_log and not any(plot.draw for plot in found) else found
+    plots = (sec.curve_plot(drawn), sec.segment_plot(sheet))
+    return () if sheet.is_log and not any(plot.draw for plot in plots) else plots
 
 
 # --- several judges, by name ------------------------------------------------------------------------------------------
@@ -353,19 +353,19 @@ def comparison_lead(sheets: Sequence[r.DatasheetIndex]) -> str:
 
 def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Measurement]) -> b.Page:
     """The page of judges that are in alphabetical order already."""
-    drawn, said = sheets[:DRAWN], list[str]()
-    if not all(r.comparable(sheets[0].sheet, one.sheet) for one in sheets):
+    drawn, notes = sheets[:DRAWN], list[str]()
+    if not all(r.comparable(sheets[0].sheet, sheet.sheet) for sheet in sheets):
         groups: dict[tuple[str, str, str], list[str]] = {}
-        for one in sheets:
-            groups.setdefault((one.sheet.source, one.sheet.manifest, one.sheet.prompts.get(BASE, "")), []).append(
-                one.name
+        for sheet in sheets:
+            groups.setdefault((sheet.sheet.source, sheet.sheet.manifest, sheet.sheet.prompts.get(BASE, "")), []).append(
+                sheet.name
             )
-        told = "; ".join(clean(listing(names), 200) for names in groups.values())
+        listed = "; ".join(clean(listing(names), 200) for names in groups.values())
         within = "Not all judges saw the same texts under the same prompt. Numbers compare within a group only"
-        said.append(f"{within}: {told}.")
+        notes.append(f"{within}: {listed}.")
     if len(sheets) > DRAWN:
-        said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
-    whole = any(not one.is_log for one in sheets)
+        notes.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
+    whole = any(not sheet.is_log for sheet in sheets)
     question = "How do preferences change when the order is swapped?"
     maps = [sec.parts_plot(drawn, focus=False), sec.map_plot("scatter", drawn, focus=False)]
     if whole:
@@ -385,10 +385,10 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         "method."
     )
     # The main quantities, one judge a column; rows that no judge has are left out.
-    log, kept = all(s.is_log for s in sheets), []
+    log, lines = all(s.is_log for s in sheets), []
     for name, labels in (*_ARMED, *_UNARMED):
         own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
-        found = [
+        measured = [
             s.base_one(name, **({"condition": s.condition} if own else labels))
             if (name, labels) in _ARMED
             else s.one(name, **labels)
@@ -399,12 +399,12 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
             title = f"{title}, {r.step_words(labels['delta'])} apart"
         elif "condition" in labels and not log:
             title = f"{title}, {r.condition_words(labels['condition'])}"
-        if any(map(r.known, found)):
+        if any(map(r.known, measured)):
             # Many judges with a link in every cell would be a page that is too long; only their names are links then.
-            cells = map(_cell, sheets, found)
-            kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
+            cells = map(_cell, sheets, measured)
+            lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
     named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
-    table = b.Table(named, tuple(kept), frozenset(range(1, len(named))), "")
+    table = b.Table(named, tuple(lines), frozenset(range(1, len(named))), "")
     rows = table if table.rows else b.Text("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
@@ -431,7 +431,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
              "table": "Measurements", "kappa": "Agreement"}  # fmt: skip
     contents = tuple((section.id, short.get(section.id, "Not claimed")) for section in sections)
     return b.Page(
-        COMPARISON, "Judge reliability", comparison_lead(sheets), tuple(sections), b.notes(said, "notice"),
+        COMPARISON, "Judge reliability", comparison_lead(sheets), tuple(sections), b.notes(notes, "notice"),
         contents=contents, foot=FOOT, here=JUDGES, styles=_STYLES,
     )  # fmt: skip
 
@@ -470,7 +470,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
-    found = r.Plot(title, "The quality ladder was not run for any of these judges.")
+    ladder = r.Plot(title, "The quality ladder was not run for any of these judges.")
     if steps:
         for sheet in sheets:
             run = sheet.steps("sensitivity", sheet.base)
@@ -479,20 +479,20 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
         heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
         table = b.Table(heads, tuple(rows))
-        found = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
+        ladder = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
-        return found, r.Plot(title, "The strict instruction was not run for any of these judges.")
-    said = [[f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points] for points in both]
+        return ladder, r.Plot(title, "The strict instruction was not run for any of these judges.")
+    texts = [[f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points] for points in both]
     judges = tuple(JudgeWords(at, sheet.name, f"from {old} to {new}")
-                   for at, (sheet, (old, new)) in enumerate(zip(sheets, said, strict=True)))  # fmt: skip
+                   for at, (sheet, (old, new)) in enumerate(zip(sheets, texts, strict=True)))  # fmt: skip
     caption = (
         "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
         "Filled: ties allowed. Empty: strict."
     )
     heads = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
-    table = b.Table(heads, tuple((judge.name, *one) for judge, one in zip(judges, said, strict=True)))
-    return found, r.Plot(title, caption, "segments", grid, table, judges=judges)
+    table = b.Table(heads, tuple((judge.name, *cells) for judge, cells in zip(judges, texts, strict=True)))
+    return ladder, r.Plot(title, caption, "segments", grid, table, judges=judges)
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
@@ -526,15 +526,15 @@ def render_datasheet(
     every = sec.every_table(this, rests)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
-    made = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
+    files = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
     if this.rows_page != this.page:
         lead = (f"{_UNDEFINED} ", b.Linked("Back to the datasheet", this.page))
         title = f"{this.name}, every measurement"
         page = b.Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
-        made[this.rows_page] = r.xml_safe(frame.page(page))
-    made[figure] = r.xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
-    made |= {path: r.xml_safe(text) for path, text in frame.files()}
-    return made
+        files[this.rows_page] = r.xml_safe(frame.page(page))
+    files[figure] = r.xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
+    files |= {path: r.xml_safe(text) for path, text in frame.files()}
+    return files
 
 
 def render_comparison(

@@ -96,14 +96,14 @@ class DatasheetIndex(Index):
         prompts = {m.labels["prompt"] for m in sheet.measurements if "prompt" in m.labels}
         base = BASE if BASE in prompts or not prompts else min(prompts - {STRICT} or prompts)
         conditions = {labels.get("condition", "") for labels in raw if labels.get("prompt", base) == base}
-        condition, found = SAME if SAME in conditions or not conditions else min(conditions), []
+        condition, items = SAME if SAME in conditions or not conditions else min(conditions), []
         for m in sheet.measurements:
             # What only built texts can give is said once in words, not row by row.
             built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
-                found.append(m)
+                items.append(m)
         by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
-        return cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(found))
+        return cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(items))
 
     @property
     def is_log(self) -> bool:
@@ -136,8 +136,8 @@ class DatasheetIndex(Index):
 
     def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
         """What was measured along the ladder of an arm, by step, in ascending order."""
-        found = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
-        return dict(sorted(found.items()))
+        by_delta = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
+        return dict(sorted(by_delta.items()))
 
 
 def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
@@ -186,8 +186,8 @@ def hits(measurement: Measurement) -> int:
 
 def of_n(measurement: Measurement, *, none: str = "none") -> str:
     """A share as its counts."""
-    found = hits(measurement)
-    return f"{count(found) if found else none} of {count(measurement.n)}"
+    n_hits = hits(measurement)
+    return f"{count(n_hits) if n_hits else none} of {count(measurement.n)}"
 
 
 def known(measurement: Measurement | None) -> Measurement | None:
@@ -269,11 +269,11 @@ def about(measurement: Measurement, *, log: bool = False) -> str:
         parts.append(_VARIANTS.get(labels["variant"], clean(labels["variant"], 60)))
     if "prompt" in labels and not log:
         parts.append(arm_words(labels["prompt"]))
-    known = ("judge", "delta", "condition", "variant", "prompt")
+    worded = ("judge", "delta", "condition", "variant", "prompt")
     parts += [
         clean(value.replace("_", " ") if key == "dimension" else value, 80)
         for key, value in sorted(labels.items())
-        if key not in known
+        if key not in worded
     ]
     return "; ".join(parts)
 
@@ -347,9 +347,9 @@ def interval_words(measurement: Measurement) -> str:
     if measurement.name == "threshold":
         low, high = (measurement.detail.get(key) for key in ("low_text", "high_text"))
         if low is not None and high is not None:
-            said = (str(text).replace("<=", "≤") if str(text)[:1] in "<>" else number(end)
+            bounds = (str(text).replace("<=", "≤") if str(text)[:1] in "<>" else number(end)
                     for text, end in zip((low, high), ends, strict=True))  # fmt: skip
-            return " to ".join(said)
+            return " to ".join(bounds)
     return span(*ends, 2 if measurement.name in _TWO else 3)
 
 

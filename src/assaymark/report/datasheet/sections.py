@@ -32,22 +32,22 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     log, axes = all(s.is_log for s in sheets), name == "axes"
     title = "By place, or by text?" if log else "By place, or by wording?"
     heads, names = ("Same slot wins in both orders", "Same text wins in both orders"), ("Same slot", "Same text")
-    said, note = ("positional", "stable"), ""
+    measures, note = ("positional", "stable"), ""
     if axes:
         title = "Nothing to choose, and only wording to choose by"
         heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
-        said, names = ("dark current", "stable cross-sensitivity"), ("Dark current", "Stable cross-sensitivity")
+        measures, names = ("dark current", "stable cross-sensitivity"), ("Dark current", "Stable cross-sensitivity")
     elif log:
         note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
     pairs = [(s, r.known(m), r.known(s.part("stable"))) for s, m in zip(sheets, first, strict=True)]
     # Whether the map can be drawn says the judge of the page, else the first that has both numbers.
-    lead, one, two = pairs[0] if focus else next((pair for pair in pairs if pair[1] and pair[2]), pairs[0])
-    if axes and one is None:
+    lead, measurement, two = pairs[0] if focus else next((pair for pair in pairs if pair[1] and pair[2]), pairs[0])
+    if axes and measurement is None:
         return r.Plot(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
-    if one is None or two is None:
-        return r.Plot(title, r.missing_words(lead.part("stable"), said[1] if axes else "the decomposition"))
-    level = percent(one.level) if one.level is not None else "stated"
+    if measurement is None or two is None:
+        return r.Plot(title, r.missing_words(lead.part("stable"), measures[1] if axes else "the decomposition"))
+    level = percent(measurement.level) if measurement.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
     for at, (sheet, x, y) in enumerate(pairs):
@@ -58,7 +58,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             ends = bounds_of(x), bounds_of(y)
             points.append(charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, *ends, at, own))
             words = (
-                f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in zip(said, (x, y), strict=True)
+                f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in zip(measures, (x, y), strict=True)
             )
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
@@ -85,8 +85,8 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         rows.append((sheet.name, pairs, head, at))
         linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
-        said = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
-        judges.append(JudgeWords(at, sheet.name, f"{said}, of {count(sum(pairs))} pairs"))
+        counts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
+        judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
     heads = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
     what = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
@@ -103,16 +103,16 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
     graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
     kinds = [m for m in dark if "variant" in m.labels] or dark
-    found = [(r.capital(r.variant_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
+    variants = [(r.capital(r.variant_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
     filler, note = sheet.base_one("filler.preference"), ""
-    found += [] if filler is None else [("Filler: more words, nothing met", filler)]
-    if not any(r.known(m) for _, m in found):
-        first = found[0][1] if found else None
+    variants += [] if filler is None else [("Filler: more words, nothing met", filler)]
+    if not any(r.known(m) for _, m in variants):
+        first = variants[0][1] if variants else None
         return r.Plot(title, r.missing_words(first, "preference between nearly equal texts"))
-    said = [state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}" for _, m in found]
+    texts = [state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}" for _, m in variants]
     rows = [AxisRow(words, text, "", m.value, bounds_of(m), "mh")
-            for (words, m), text in zip(found, said, strict=True)]  # fmt: skip
-    cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in found)
+            for (words, m), text in zip(variants, texts, strict=True)]  # fmt: skip
+    cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in variants)
     if filler is not None and filler.value is not None:
         against = filler.detail.get("against")
         left = f"; {count(against)} preferred the shorter text" if isinstance(against, int) else ""
@@ -180,12 +180,12 @@ _RATES = (
 def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     """Sensitivity along the ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
-    found = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
-    if not found[0].points:
+    curves = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
+    if not curves[0].points:
         base = sheets[0].base
         first = next((m for m in sheets[0].every("sensitivity") if m.labels.get("prompt") == base), None)
         return r.Plot(title, r.missing_words(first, "sensitivity"))
-    shown = [curve for curve in found if curve.points]
+    shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
         (s.name, r.step_words(delta), *r.measured_cells(s, m)[:2], r.of_n(m, none="0"))
@@ -194,16 +194,16 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     ]
     # The thresholds of the peers in words, and what a bound means.
     parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if r.known(s.base_one("threshold"))]
-    said = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
+    remarks = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
     censored = {m.detail.get("censored") for s in sheets if (m := r.known(s.base_one("threshold")))}
     if "left" in censored:
-        said.append("≤ means that the smallest step shown was noticed already.")
+        remarks.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
-        said.append("> means that no step shown was noticed three times of four.")
+        remarks.append("> means that no step shown was noticed three times of four.")
     return r.Plot(
         title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.", "curve",
-        judges=tuple(judge for judge, curve in zip(curve_words(sheets), found, strict=True) if curve.points),
-        draw=lambda _, width: charts.curves(shown, width), note=" ".join(said),
+        judges=tuple(judge for judge, curve in zip(curve_words(sheets), curves, strict=True) if curve.points),
+        draw=lambda _, width: charts.curves(shown, width), note=" ".join(remarks),
         table=Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
                     frozenset({2, 3, 4})),
     )  # fmt: skip
@@ -211,13 +211,13 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
 
 def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
     """The share at each step and the threshold of every judge."""
-    found = []
+    judges = []
     for at, sheet in enumerate(sheets):
         steps = sheet.steps("sensitivity", sheet.base)
         shares = [", ".join(f"{r.step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())]
-        said = "; ".join([*filter(None, shares), f"75 % threshold {threshold_line(sheet)}"])
-        found.append(JudgeWords(at, sheet.name, said))
-    return tuple(found)
+        words = "; ".join([*filter(None, shares), f"75 % threshold {threshold_line(sheet)}"])
+        judges.append(JudgeWords(at, sheet.name, words))
+    return tuple(judges)
 
 
 def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.Curve:
@@ -266,12 +266,12 @@ def seeing_answer(sheet: r.DatasheetIndex) -> str:
     threshold = sheet.base_one("threshold")
     if threshold is None or threshold.value is None:
         return r.missing_words(threshold, "the detection threshold")
-    censored, step, said = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
+    censored, step, size = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
     if censored == "left":
         return f"At the smallest difference shown, {step}, three calls of four are right already."
     if censored == "right":
         return f"At no difference shown, up to {step}, are three calls of four right."
-    return f"Three calls of four are right at a difference of {said} requirement{'' if said == '1.00' else 's'}."
+    return f"Three calls of four are right at a difference of {size} requirement{'' if size == '1.00' else 's'}."
 
 
 def threshold_line(sheet: r.DatasheetIndex) -> str:
@@ -307,10 +307,10 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     if steps and max(steps) > ONE:
         most = max(steps)
         lost.append(f"{r.capital(r.step_words(most))} apart it picks the better text in {r.of_n(steps[most])}.")
-    told = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
+    points = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
     return r.Plot(
         title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
-        desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in told),
+        desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in points),
         draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
         table=Table(heads, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
@@ -336,9 +336,9 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, found, method = planted.get(m.id), rests(m), clean(m.method, 220)
+        value, links, method = planted.get(m.id), rests(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
-        leads = leads or bool(found)
+        leads = leads or bool(links)
         if sheet.is_log:  # nothing about a log's texts is known but that some are one text
             method = method.replace("false preference", "preference")
             method = method.replace("vacuum calls", "calls with one text in both slots")
@@ -351,7 +351,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
             Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
             Styled(why or "no reason given", "un") if state else r.interval_words(m),
-            sizes(m), (f"{method} ", spaced(found)) if found else method,
+            sizes(m), (f"{method} ", spaced(links)) if links else method,
         )  # fmt: skip
         rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
@@ -369,7 +369,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
 
 def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
-    planted, known = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
+    planted, measured = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
@@ -388,13 +388,13 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
                          sheet.to(m, r.value_words(m)), r.interval_words(m) if m.value is not None else "none",
                          inside))  # fmt: skip
-    said = [
+    remarks = [
         f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
     ]
-    unmatched = sorted(key for key in planted if key not in known)
+    unmatched = sorted(key for key in planted if key not in measured)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
-        said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
+        remarks.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
     table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
     # How many planted values are inside the intervals.
@@ -405,7 +405,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % about "
             "one of twenty is expected outside."
         )
-    return Section("planted", "Planted and measured values", answer, (table, *notes(said)))
+    return Section("planted", "Planted and measured values", answer, (table, *notes(remarks)))
 
 
 def _row_order(measurement: Measurement) -> tuple[object, ...]:
@@ -446,35 +446,35 @@ _POINTS: Final = (
 
 def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
     """A section for each of these questions that the datasheet has measurements of."""
-    found = [_pointwise(sheet)]
+    sections = [_pointwise(sheet)]
     # How the judge grades beside people, and how two people do.
     graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
     if graded:
         whole = {m.name: m for m in graded if m.labels.get("dimension") == AGGREGATE}
-        one, two = (r.known(whole.get(f"human.{name}")) for name in ("kappa", "ceiling"))
+        measurement, two = (r.known(whole.get(f"human.{name}")) for name in ("kappa", "ceiling"))
         answer = "On the overall score not measured."
-        if one is not None:
-            answer = f"On the overall score it agrees with people at κ {r.value_words(one)}"
+        if measurement is not None:
+            answer = f"On the overall score it agrees with people at κ {r.value_words(measurement)}"
             answer += "." if two is None else f"; two people agree at {r.value_words(two)}."
         note = (
             "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
         )
         table = _quantities(sheet, graded)
-        found.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
+        sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
     # Whether the same question gets the same answer.
     again, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and again.value is None:
-        found.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
+        sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
         kappa, low, high = (real(again.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
         beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
         if kappa is not None:
-            said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
-            beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
+            shown = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
+            beyond = f"Beyond chance, unweighted κ between trials is {shown}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
         over = f"Over {sizes(again)}: {clean(again.method, 200)}."
-        found.append(_section("repeat", title, answer, said=(over, beyond)))
-    return [section for section in (*found, _drift(sheet)) if section is not None]
+        sections.append(_section("repeat", title, answer, said=(over, beyond)))
+    return [section for section in (*sections, _drift(sheet)) if section is not None]
 
 
 def _section(
@@ -495,28 +495,28 @@ def _dimension(measurement: Measurement) -> str:
     return r.capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
 
 
-def _quantities(sheet: r.DatasheetIndex, found: Sequence[Measurement]) -> Table:
-    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in found)
+def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Table:
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in measured)
     return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
 def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     """How a rubric judge scores nothing, what a requirement and mere length are worth to it."""
     orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), list[str](), False
-    for name, title, caption, said in _POINTS:
-        found = list(sheet.every(f"point.{name}"))
-        every = every or bool(found)
-        if not (values := [m.value for m in found if m.value is not None]):
+    for name, title, caption, template in _POINTS:
+        items = list(sheet.every(f"point.{name}"))
+        every = every or bool(items)
+        if not (values := [m.value for m in items if m.value is not None]):
             continue
         rows = []
-        for m in found:
+        for m in items:
             ends = f" ({span(*both)})" if m.value is not None and (both := bounds_of(m)) else ""
             rows.append(AxisRow(_dimension(m), f"{r.value_words(m)}{ends}", "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
-        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
+        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in items)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
         plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
-        parts.append(said.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
+        parts.append(template.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
     if not every and not orders:
         return None
     answer = "Neither its floor, nor its slope, nor its verbosity is defined."
@@ -526,9 +526,9 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
     # How to read the worth of length, and in how many pairs of texts none could show.
     lengths = list(sheet.every("point.verbosity"))
-    if known := [m for m in lengths if m.value is not None]:
+    if measured := [m for m in lengths if m.value is not None]:
         said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
-        alone = [m for m in known if m.labels.get("dimension") != AGGREGATE]
+        alone = [m for m in measured if m.labels.get("dimension") != AGGREGATE]
         stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
         if stuck:
             said_of.append(
@@ -590,8 +590,8 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
     left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
-    said = (left,) if len(drawn) < len(shifts) else ()
-    return _section("drift", "Has the judge changed?", answer, plots, None, said)
+    remarks = (left,) if len(drawn) < len(shifts) else ()
+    return _section("drift", "Has the judge changed?", answer, plots, None, remarks)
 
 
 def of_words(of: str) -> str:
@@ -604,5 +604,5 @@ def of_words(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    said = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
-    return f"{r.title_of(parts[1])}, {said}" if said else r.title_of(parts[1])
+    details = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    return f"{r.title_of(parts[1])}, {details}" if details else r.title_of(parts[1])

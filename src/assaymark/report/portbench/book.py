@@ -77,7 +77,7 @@ class BenchRun:
     @property
     def built_in(self) -> dict[str, bool]:
         """Which models are rules of this package."""
-        return {one.name: one.model.startswith("reference/") for one in self.plan.models}
+        return {agent.name: agent.model.startswith("reference/") for agent in self.plan.models}
 
 
 ROUNDING: Final = 1e-9
@@ -112,8 +112,8 @@ class BenchmarkIndex(Index):
         verdicts, by_id = {one.claim.id: one for one in run.verdicts}, {item.id: item for item in run.measurements}
         lacking = [item for item in named.get(MISSING, ()) if item.labels["part"] == PIPELINE]
         gone = {item.labels["model"] for item in lacking if item.detail["left_out"]}
-        kept = [one for one in run.results if one.model not in gone]
-        return cls(by_id, named, run, names, verdicts, tuple(window.spec for window in run.windows), kept)
+        results = [result for result in run.results if result.model not in gone]
+        return cls(by_id, named, run, names, verdicts, tuple(window.spec for window in run.windows), results)
 
     @property
     def profile(self) -> str:
@@ -126,8 +126,8 @@ class BenchmarkIndex(Index):
 
     def shares_tier(self, board: str | None, model: str) -> bool:
         """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
-        found = self.board(board)
-        return found is not None and any(model in tier and len(tier) > 1 for tier in found.tiers)
+        leaderboard = self.board(board)
+        return leaderboard is not None and any(model in tier and len(tier) > 1 for tier in leaderboard.tiers)
 
     @property
     def stress(self) -> tuple[Window, ...]:
@@ -152,7 +152,7 @@ class BenchmarkIndex(Index):
     @property
     def has_histories(self) -> bool:
         """Whether any model has a history in a window and profile of the plan."""
-        windows, profiles = ({one.name for one in those} for those in (self.windows, self.run.profiles))
+        windows, profiles = ({window.name for window in those} for those in (self.windows, self.run.profiles))
         return any(len(one.nav) for one in self.results if one.window in windows and one.profile in profiles)
 
     def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
@@ -162,9 +162,9 @@ class BenchmarkIndex(Index):
     def pair_level(self, board: str, first: str, second: str) -> Level:
         """At which level the order of two models is supported, whichever it is."""
         for high, low in ((first, second), (second, first)):
-            found = self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
-            if found is not None:
-                return found.publication_level
+            verdict = self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
+            if verdict is not None:
+                return verdict.publication_level
         return "no-claim"
 
     def gate(self, model: str, profile: str) -> bool | None:
@@ -177,8 +177,8 @@ class BenchmarkIndex(Index):
 
     def window(self, name: str) -> str:
         """How a page calls a window."""
-        found = next((window for window in self.windows if window.name == name), None)
-        return clean((found.title or found.name) if found else name, 60)
+        match = next((window for window in self.windows if window.name == name), None)
+        return clean((match.title or match.name) if match else name, 60)
 
     def missing(self, command: Literal["pipeline", "qa"]) -> str:
         """That a part was not run, with the command that runs it."""
@@ -208,8 +208,8 @@ def board_title(name: str) -> str:
 
 def pipeline_boards(run: BenchRun) -> tuple[Leaderboard, ...]:
     """The leaderboards of the pipeline: over all profiles, then one a profile."""
-    known = {profile.name for profile in run.profiles} | {ALL}
-    return tuple(leaderboard for leaderboard in run.leaderboards if leaderboard.board.name in known)
+    names = {profile.name for profile in run.profiles} | {ALL}
+    return tuple(leaderboard for leaderboard in run.leaderboards if leaderboard.board.name in names)
 
 
 def profile_word(name: str) -> str:
@@ -249,8 +249,8 @@ def front(book: BenchmarkIndex) -> list[Verdict]:
         kind, at = kind_of(verdict), boards.get(verdict.claim.dimension, len(boards))
         return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
 
-    kept = book.of_kind("first", "gates", "gate", "beats", "dissociation")
-    return sorted((v for v in kept if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
+    verdicts = book.of_kind("first", "gates", "gate", "beats", "dissociation")
+    return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
 def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
@@ -267,12 +267,12 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
         kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
-        told = "" if kind in ("above", "within") else verdict.claim.id
-        return boards.get(verdict.claim.dimension, len(boards)), KINDS.index(kind), names, told
+        claim_id = "" if kind in ("above", "within") else verdict.claim.id
+        return boards.get(verdict.claim.dimension, len(boards)), KINDS.index(kind), names, claim_id
 
     cards = []
     for verdict in sorted(book.run.verdicts, key=place):
-        level, found = verdict.publication_level, []
+        level, links = verdict.publication_level, []
         # The first measurements that it rests on; two models in alphabetical order.
         for name in dict.fromkeys(verdict.measurements):
             if name in book.links:
@@ -280,13 +280,13 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
                 pair = " and ".join(sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels))
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
-                found.append((words, book.links[name]))
-        rests = b.spaced(b.Linked(*one) for one in sorted(found)[:6])
+                links.append((words, book.links[name]))
+        rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
         about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        said = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        sentence = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
         why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
+        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (sentence, *why, about)))
     return cards
 
 
@@ -337,7 +337,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     if beats := of["beats"]:
         # Where intervals lie, without the side of zero; and how many there are none of.
         items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
-        ends = [found for item in items if (found := t.bounds_of(item)) is not None]
+        ends = [bounds for item in items if (bounds := t.bounds_of(item)) is not None]
         across = sum(low <= 0 <= high for low, high in ends)
         numbers = "The one Sharpe difference has an interval that contains zero. "
         if across != len(beats):
@@ -346,8 +346,8 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
                 (len(ends) - across, "is not shown to be above it", "are not shown to be above it"),
                 (len(beats) - len(ends), "has no interval", "have no interval"),
             )
-            said = [f"{count(size)} {one if size == 1 else many}" for size, one, many in sides if size]
-            numbers = f"Of {t.counted(len(beats), 'Sharpe difference')} {t.listing(said)}. "
+            counts = [f"{count(size)} {singular if size == 1 else many}" for size, singular, many in sides if size]
+            numbers = f"Of {t.counted(len(beats), 'Sharpe difference')} {t.listing(counts)}. "
         elif across > 1:
             numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
         other = "any model" if len(beats) == len(book.of_kind("beats")) else "any other model or profile"
@@ -355,7 +355,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         groups.append(WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(beats)))
     # Limits for which not all stress windows were run: profiles with their reasons, each reason once.
     by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for verdict in (one for one in book.of_kind("gates", "gate") if one.publication_level == "no-claim"):
+    for verdict in (verdict for verdict in book.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
         name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
         by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -413,19 +413,19 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                     if point is not None:
                         score = (book.to(item, number(point)), f" ({whole})")
                 mixed = built_in.get(model) and not all(built_in.values())
-                said = (head.ranks.get(model, ""), "reference model" if mixed else "")
+                remarks = (head.ranks.get(model, ""), "reference model" if mixed else "")
                 labels = {"model": model, "profile": profile, "windows": "all"}
                 cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
                 # Whether a limit, or those of all profiles, are kept.
-                profiles = [one.name for one in book.run.profiles] if over_all else [profile]
-                kept = {name: book.gate(model, name) for name in profiles}
+                profiles = [profile.name for profile in book.run.profiles] if over_all else [profile]
+                gates = {name: book.gate(model, name) for name in profiles}
                 limit: b.Inline = b.Styled("not decided", "gap")
-                if kept and all(value is not None for value in kept.values()):
-                    broken = [profile_word(name).lower() for name, value in kept.items() if not value]
-                    note = (b.small(t.listing(broken) if broken else f"all {count(len(kept))} profiles"),)
+                if gates and all(value is not None for value in gates.values()):
+                    broken = [profile_word(name).lower() for name, value in gates.items() if not value]
+                    note = (b.small(t.listing(broken) if broken else f"all {count(len(gates))} profiles"),)
                     verdict = b.bold("fails" if broken else "passes")
-                    limit = pass_mark(not broken), verdict, *(note if len(kept) > 1 else ())
-                name = (clean(model, 60), *(b.small(words) for words in said if words))
+                    limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
+                name = (clean(model, 60), *(b.small(words) for words in remarks if words))
                 rows.append(b.Row((name, *cells, strip, score, limit)))
         ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
@@ -444,7 +444,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
 def design_note(book: BenchmarkIndex, board: str) -> str:
     """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
-    said = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
+    body = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
     serial = book.one("order.autocorrelation", dimension=board)
     if serial is not None and serial.value is not None:
         lags = [number(lag) for lag in serial.detail["lags"]]
@@ -453,13 +453,13 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
         text = f"Autocorrelation of neighbouring clusters: {lags[0]} ({limit}{effect})."
         if serial.detail["order"] == "consecutive":
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
-        said.append(text)
+        body.append(text)
     reach = book.one("order.detectable", dimension=board)
     if reach is not None and reach.value is not None:
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
         power = percent(float(reach.detail["power"]))
-        said.append(f"Smallest detectable difference (power {power}): {leader} for a leader, {pair} for a single pair.")
-    return " ".join(said)
+        body.append(f"Smallest detectable difference (power {power}): {leader} for a leader, {pair} for a single pair.")
+    return " ".join(body)
 
 
 def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
@@ -520,9 +520,9 @@ def stage_note(book: BenchmarkIndex) -> str:
     kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
              (("refused", "truncated"), "were refused or cut off"))  # fmt: skip
     sums = ((sum(replies[state] for state in states), words) for states, words in kinds)
-    if said := [f"{count(n)} {words}" for n, words in sums if n]:
+    if parts := [f"{count(n)} {words}" for n, words in sums if n]:
         unread = (
-            f"Of {t.counted(total, 'reply', 'replies')} {t.listing(said)}; what was not said is scored by the rule of "
+            f"Of {t.counted(total, 'reply', 'replies')} {t.listing(parts)}; what was not said is scored by the rule of "
             "the plan (neutral view, hold, no trade)."
         )
     elif total:

@@ -81,16 +81,16 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
     # How many instruments each class has.
     counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
-    totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
+    totals = sum(traded for _, (traded, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
-        (name, count(own[0]), tuple((one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)))
+        (name, count(own[0]), tuple((part / max(of, 1), count(part)) for part, of in zip(own, totals, strict=True)))
         for name, own in [("all", totals), *counts]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
-    desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
+    desc = "; ".join(f"{name}: {traded} of {listed}" for name, (traded, listed) in counts) + "."
     wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     table = Table(("Class", *columns), tuple((name, *map(count, own)) for name, own in counts), frozenset({1, 2}))
-    held = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
+    figure = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
     # Correlations of all pairs, and their means by class.
     groups, size = [(name, own) for name, (own, _) in counts], pairs.shape[0]
     between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
@@ -98,8 +98,8 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     for at, to in product(range(len(groups)), repeat=2):
         some = apart[ends[at] : ends[at + 1], ends[to] : ends[to + 1]]
         between[at, to] = np.nanmean(some) if np.isfinite(some).any() else np.nan
-    title, said = "Which instruments move together?", _correlated(names, between)
-    wide, narrow = correlation_map("pairs", groups, pairs, title, said)
+    title, answer = "Which instruments move together?", _correlated(names, between)
+    wide, narrow = correlation_map("pairs", groups, pairs, title, answer)
     caption = (
         f"Pearson correlation of daily returns, {moment(over[0])} to {moment(over[1])}, over the days "
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
@@ -134,8 +134,8 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
         Text(Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
-        Section("instruments", "Which assets can be held?", blocks=(held,)),
-        Section("correlations", "Which assets move together?", said, (Beside(maps),)),
+        Section("instruments", "Which assets can be held?", blocks=(figure,)),
+        Section("correlations", "Which assets move together?", answer, (Beside(maps),)),
         Section("moves", "How did each class move?", span, moves),
     ]
     if asked := question_figures(book):
@@ -161,11 +161,11 @@ def _year(day: str) -> float:
 def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
     """The means by class as a map with its numbers, and as a table."""
     title = "Do classes move together?"
-    groups = [(one, 1) for one in names]
+    groups = [(name, 1) for name in names]
     wide, narrow = correlation_map(name, groups, values, title, _correlated(names, values), numbers=True)
     rows = tuple(
-        (one, *("n/a" if np.isnan(value) else number(value) for value in row))
-        for one, row in zip(names, values.tolist(), strict=True)
+        (name, *("n/a" if np.isnan(value) else number(value) for value in row))
+        for name, row in zip(names, values.tolist(), strict=True)
     )
     table = Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
     caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
@@ -188,7 +188,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
 def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; none where none were asked."""
     run = book.run
-    asked = {one.question.id: one.question.template for mine in run.answers.values() for one in mine}
+    asked = {scored.question.id: scored.question.template for mine in run.answers.values() for scored in mine}
     pools = {name: [one for one in run.pool if one.template == name] for name in TEMPLATES if name in asked.values()}
     pools = {name: mine for name, mine in pools.items() if mine}
     if not pools:
@@ -196,26 +196,26 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
     drawn = f"All questions of the split {run.plan.questions.split}, from which {count(len(asked))} are asked"
     whole = [(template_words(name), [run.splits.get((name, split), 0) for split in SPLITS]) for name in pools]
     by_regime = [
-        (template_words(name), [[one.regime for one in mine].count(regime) for regime in REGIME_NAMES])
+        (template_words(name), [[question.regime for question in mine].count(regime) for regime in REGIME_NAMES])
         for name, mine in pools.items()
     ]
     # how many questions have news or filings, and how long their prompts are
     texts = {
-        name: (np.mean([bool(one.context.news or one.context.filings) for one in mine]),
-               np.mean([len(one.prompt()) for one in mine]))
+        name: (np.mean([bool(question.context.news or question.context.filings) for question in mine]),
+               np.mean([len(question.prompt()) for question in mine]))
         for name, mine in pools.items()
     }  # fmt: skip
     longest = max(float(characters) for _, characters in texts.values())
-    bars, cells, said = list[BarRow](), list[tuple[str, ...]](), list[str]()
+    bars, cells, lines = list[BarRow](), list[tuple[str, ...]](), list[str]()
     for name, mine in pools.items():
         with_text, characters = map(float, texts[name])
         share, length = percent(with_text), count(round(characters))
         words, every = template_words(name), count(len(mine))
         bars.append((words, every, ((with_text, share), (characters / longest, length))))
         cells.append((words, every, share, length))
-        said.append(f"{name}: {share}, {length} characters")
+        lines.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions", False)
+    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(lines)}.", "questions", False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
@@ -231,9 +231,9 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     bars, cells = list[BarRow](), list[tuple[str, ...]]()
     for words, counts in (("all", sums), *rows):
         every, total = count(sum(counts)), max(sum(counts), 1)
-        bars.append((words, every, tuple((one / total, count(one)) for one in counts)))
+        bars.append((words, every, tuple((amount / total, count(amount)) for amount in counts)))
         cells.append((words, every, *map(count, counts)))
-    desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
+    desc = "; ".join(f"{name}: {count(amount)}" for name, amount in zip(columns, sums, strict=True)) + "."
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)

@@ -65,7 +65,7 @@ def each_benchmark_page(
 ) -> Iterator[tuple[str, str]]:
     """The pages one at a time, with every answer below ``answers/``; those of calls where ``read`` gives them."""
     unlinked = BenchmarkIndex.of(run)
-    stems = p.file_stems("episodes", [(one.model, one.profile, one.window) for one in run.results])
+    stems = p.file_stems("episodes", [(result.model, result.profile, result.window) for result in run.results])
     episodes = list[Dated]()
     for one, stem in zip(run.results, stems, strict=True):
         sizes = [b.weight(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
@@ -97,7 +97,7 @@ def each_benchmark_page(
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    decisions, answered = sum(len(one.dates) for one in run.results), sum(map(len, run.answers.values()))
+    decisions, answered = sum(len(result.dates) for result in run.results), sum(map(len, run.answers.values()))
     deeper: tuple[tuple[object, str, str, str], ...] = (  # the other pages: whether there, words, path, what is there
         (True, "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"),
         (further, "Profiles", _PROFILES, ", ".join(clean(profile.name, 24) for profile in run.profiles)),
@@ -109,7 +109,7 @@ def each_benchmark_page(
         (True, "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"),
         (True, "Data", "data.html", "the market and the questions of this run"),
     )
-    yield "index.html", frame.page(first_page(book, [one[1:] for one in deeper if one[0]]))
+    yield "index.html", frame.page(first_page(book, [link[1:] for link in deeper if link[0]]))
     # All that the first page leaves out of the first board.
     history = s.chosen_history(book)
     brushed = history is not None and history[1].brush is not None
@@ -145,9 +145,9 @@ def _record_pages(
     """The pages of histories, of episodes, and of some questions as they were answered."""
     # Windows one after the other, on as many pages as they need, and the files of their values.
     run, views = book.run, s.history_views(book)
-    by_window = [(mine, s.performance_views(book, [window])) for window, mine in views if any(one for _, one in views)]
+    by_window = [(mine, s.performance_views(book, [window])) for window, mine in views if any(own for _, own in views)]
     cut = p.paged_by(
-        by_window, lambda one: sum(s.history_bytes(panels) for _, panels, _ in one[0]) + b.weight(one[1]),
+        by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.weight(pair[1]),
         _PAGE_OF_HISTORIES,
     )  # fmt: skip
     lead = (
@@ -160,7 +160,7 @@ def _record_pages(
         shown.append(b.Section("performance", "Performance", s.performance_answer(book), tables))
         yield path, frame.page(b.Page(
             path, "Histories", lead, tuple(shown), (), parts,
-            contents=tuple((one.id, str(one.heading)) for one in shown), here="histories",
+            contents=tuple((section.id, str(section.heading)) for section in shown), here="histories",
             styles=(*_TABLES, "brush.css"), scripts=("page.js", "brush.js"),
         ))  # fmt: skip
     yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)
@@ -192,8 +192,8 @@ def _record_pages(
 
 def _section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | None) -> Iterator[b.Section]:
     """A section where there is something in it."""
-    if kept := tuple(block for block in blocks if block is not None):
-        yield b.Section(id, heading, lead, kept)
+    if shown := tuple(block for block in blocks if block is not None):
+        yield b.Section(id, heading, lead, shown)
 
 
 Views = tuple[tuple[b.Group, ...], tuple[b.Figure, ...], tuple[b.Group, ...], tuple[b.Group, ...]]
@@ -229,8 +229,8 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     if safety:
         blocks: tuple[b.Block, ...] = (b.Text(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
         safe = b.Group("Safe under stress by CEPS", blocks)
-    found = (*scatters[:1], *others(scatters, "stress"), s.stress_table(book), safe)
-    yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(book), *found)
+    figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(book), safe)
+    yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(book), *figures)
     heading, every_one = "Does it fit the investor?", ""
     if len(book.run.profiles) > 1:
         heading, every_one = "Does it change with the investor?", ", whichever profile it is"
@@ -238,8 +238,8 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     yield from _section("profiles", heading, lead, s.alignment_table(book))
     if performance:
         answer = (f"{s.performance_answer(book)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
-        found = (*performance[:1], *others(performance, "performance"))
-        yield from _section("performance", "What did the portfolios do?", answer, *found)
+        figures = (*performance[:1], *others(performance, "performance"))
+        yield from _section("performance", "What did the portfolios do?", answer, *figures)
     yield r.questions_section(book)
     # What was run: the plan, its profiles and windows, and what the built-in models do.
     limits = [
@@ -250,8 +250,8 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     ]
     windows = [
         f"{book.window(w.name)}: {w.first} to {w.last}, "
-        f"{counted(len(one.decisions), 'decision')}{', stress' if w.kind == 'stress' else ''}"
-        for one, w in zip(book.run.windows, book.windows, strict=True)
+        f"{counted(len(window.decisions), 'decision')}{', stress' if w.kind == 'stress' else ''}"
+        for window, w in zip(book.run.windows, book.windows, strict=True)
     ]
     facts = [
         ("Plan", f"{clean(book.run.plan.name, 80)}, locked {t.moment(book.run.locked_at)}"),
@@ -259,12 +259,12 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
         *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
         *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
     ]
-    known = [
+    rules = [
         (b.bold(clean(model.name, 60)), f": {clean(words, 200)}")
         for model in sorted(book.run.plan.models, key=lambda model: model.name)
         if (words := words_of(model.model))
     ]
-    built_in = (b.Group("Built-in models", (b.Items(tuple(known)),)),) if known else ()
+    built_in = (b.Group("Built-in models", (b.Items(tuple(rules)),)),) if rules else ()
     yield b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
 
 
@@ -276,12 +276,12 @@ _NO_SCORE: Final = "No score: "
 
 def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
-    run, said, withheld = book.run, sentences(book), bench.withheld_groups(book)
+    run, quotes, withheld = book.run, sentences(book), bench.withheld_groups(book)
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
-        known = "Every model is a built-in rule, so the best and the worst possible score are known. "
-        demonstration = b.bold("Demonstration. "), known, b.Linked("What each of them does", "scores.html#models")
-    told = (clean(note, 600) for note in run.notes if not note.startswith(_NO_SCORE))
+        caveat = "Every model is a built-in rule, so the best and the worst possible score are known. "
+        demonstration = b.bold("Demonstration. "), caveat, b.Linked("What each of them does", "scores.html#models")
+    notices = (clean(note, 600) for note in run.notes if not note.startswith(_NO_SCORE))
     every: b.Inline = b.Linked(f"All {counted(len(run.verdicts), 'candidate sentence')}", "claims.html")
     gaps = []
     for group in withheld:  # a reason in brackets where it is short; all reasons are with the candidates
@@ -293,30 +293,30 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     columns = tuple(
         b.Group("", (b.Items((quote,), "claims"), b.Text((b.Mark(quote.level, TAGS[quote.level]), " ", why), "why")),
                 style=f"lv {quote.level}")
-        for quote, why in said
+        for quote, why in quotes
     )  # fmt: skip
     duo = (b.Beside((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
-    halves = [one for one in (_conventions(book), _questions(book)) if one is not None]
+    halves = [half for half in (_conventions(book), _questions(book)) if half is not None]
     # Who keeps the drawdown limit of the strictest profile.
     profile, heading = book.strictest, "Who keeps the drawdown limit?"
     if profile is not None and book.stress and book.has_pipeline:
         limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
         for name in book.names:
-            falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
-                     if one.detail.get("stress") and one.value is not None]  # fmt: skip
-            deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
-            if deepest is not None and kept is not None:
-                rows.append((clean(name, 60), deepest.value or 0.0, kept))
+            falls = [measurement for measurement in book.every("bench.drawdown", model=name, profile=profile.name)
+                     if measurement.detail.get("stress") and measurement.value is not None]  # fmt: skip
+            deepest, gate = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
+            if deepest is not None and gate is not None:
+                rows.append((clean(name, 60), deepest.value or 0.0, gate))
                 lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
-                              book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
+                              book.window(deepest.labels["window"]), "within" if gate else "beyond"))  # fmt: skip
         who = clean(profile.name, 40)
         half = _half("limits", heading, f"Not decided under the {who} profile.")
         if rows:
             title = f"Largest drawdown under stress, {who} profile"
-            desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
+            desc = "; ".join(f"{name}: {fall}, {side} the limit" for name, fall, _, side in lines)
             drawn = charts.limit_chart("limit", rows, limit, title, desc)
-            inside = [name for name, _, kept in rows if kept]
+            inside = [name for name, _, passes in rows if passes]
             named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
             answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
             heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
@@ -329,25 +329,25 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     pairs = (b.Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
         "index.html", clean(run.title, 120), bench.lede(book),
-        blocks=(*b.notes((demonstration, *told), "notice"), *duo, missing, _stages(book), *pairs), here="results",
-        tallies=tally([*(one.level for one, _ in said), *("no-claim" for _ in withheld)]),
+        blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(book), *pairs), here="results",
+        tallies=tally([*(quote.level for quote, _ in quotes), *("no-claim" for _ in withheld)]),
         styles=("portbench-first.css",),
     )  # fmt: skip
 
 
 def sentences(book: BenchmarkIndex) -> list[tuple[b.Quote, str]]:
     """The sentences of the first page with reasons: first ranks, a cut, two limits, then others where there is room."""
-    found: dict[str, list[tuple[b.Quote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
+    by_kind: dict[str, list[tuple[b.Quote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
     for verdict in bench.front(book):
         if verdict.publication_level != "no-claim":
             quote = replace(bench.said_claim(book, verdict), condition=bench.said_words(verdict.condition or ""))
-            found.setdefault(kind_of(verdict), []).append((quote, " ".join(map(bench.said_words, verdict.reasons))))
+            by_kind.setdefault(kind_of(verdict), []).append((quote, " ".join(map(bench.said_words, verdict.reasons))))
     for board in (*pipeline_boards(book.run)[:1], book.board(QUESTIONS)):
-        found["cut"] += tier_cuts(book, board) if board else ()
-    gates = found.pop("gates")
-    firsts, cuts, *others = found.values()
-    chosen = [*firsts[:2], *cuts[:1], *gates[:1], *gates[1:][-1:], *(one for some in others for one in some)]
-    return sorted(chosen[: bench.SHOWN], key=lambda one: LEVELS.index(one[0].level))
+        by_kind["cut"] += tier_cuts(book, board) if board else ()
+    gates = by_kind.pop("gates")
+    firsts, cuts, *others = by_kind.values()
+    chosen = [*firsts[:2], *cuts[:1], *gates[:1], *gates[1:][-1:], *(pair for some in others for pair in some)]
+    return sorted(chosen[: bench.SHOWN], key=lambda pair: LEVELS.index(pair[0].level))
 
 
 def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quote, str]]:
@@ -357,13 +357,13 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quot
         halves = board.tiers[:cut], board.tiers[cut:]
         above, below = (sorted(name for tier in part for name in tier) for part in halves)
         pairs = [by_pair[pair] for pair in product(above, below) if pair in by_pair]
-        level = t.weakest(one.publication_level for one in pairs)
+        level = t.weakest(verdict.publication_level for verdict in pairs)
         if level == "no-claim" or len(above) == 1 or len(pairs) < len(above) * len(below):
             continue
         named = [listing([clean(name, 60) for name in names]) for names in (above, below)]
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
         text = bench.said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
-        also = " ".join(dict.fromkeys(bench.said_words(one.condition) for one in pairs if one.condition))
+        also = " ".join(dict.fromkeys(bench.said_words(verdict.condition) for verdict in pairs if verdict.condition))
         condition = f"{bench.stands_in(book, [*above, *below])} {also}".strip()
         copy = t.copied(text, condition, book.run.title, book.run.locked_at, pairs[0].plan_hash)
         why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
@@ -397,11 +397,11 @@ def _stages(book: BenchmarkIndex) -> b.Group:
     title = f"Mean score by stage, with {percent(book.run.plan.level)} interval over {dates}; dotted: best possible"
     wide, narrow = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
-        ("Model", *(f"{name} {said}" for name, said, *_ in columns)),
+        ("Model", *(f"{name} {subtitle}" for name, subtitle, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
     hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
-    told = tuple(
+    notes = tuple(
         b.Text((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
         for note in hatched
     )
@@ -418,7 +418,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
             f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
-    return _half("stages", heading, lost, *told, b.Figure(title, "", wide, narrow, table))
+    return _half("stages", heading, lost, *notes, b.Figure(title, "", wide, narrow, table))
 
 
 def _conventions(book: BenchmarkIndex) -> b.Group | None:
@@ -450,12 +450,12 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
     table = b.Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
-    pairs = [one for one in book.of_kind("above") if one.claim.dimension == board.board.name]
-    said = [pair for pair in pairs if pair.publication_level != "no-claim"]
-    turned = [one for one in said if any(c.id == "other-convention" for c in one.conditions)]
-    orders = plural(len(said), "supported order")
+    pairs = [verdict for verdict in book.of_kind("above") if verdict.claim.dimension == board.board.name]
+    supported = [pair for pair in pairs if pair.publication_level != "no-claim"]
+    turned = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
+    orders = plural(len(supported), "supported order")
     answer = f"No. None of the {orders} is the other way round by the {theirs}."
-    if not said:
+    if not supported:
         answer = f"No ranking of the models on CEPS is supported by the {mine}."
     elif turned:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
@@ -473,8 +473,8 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
     for head in bench.group_heads(book, board):
         items = [board.levels[name] for name in head.members]
-        known = [ends for ends in map(bounds_of, items) if ends is not None]
-        ends = (min(low for low, _ in known), max(high for _, high in known)) if known else None
+        bounds = [ends for ends in map(bounds_of, items) if ends is not None]
+        ends = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
         point, written = items[0].value if head.licensed else None, "no interval" if ends is None else span(*ends)
         names = tuple(clean(name, 60) for name in head.members)
         rows.append(charts.TierRow(names, head.level or "no-claim", ends, point, written, written))
@@ -487,17 +487,17 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     ranked = f"{count(n)} of {plural(board.pairs, 'pair')}" if (n := board.pairs - board.open_pairs) else "No pair"
     seen = [ranked, " can be ranked: ", b.Linked("see sentences", "claims.html"), ". "] if board.pairs else []
     note: list[b.Inline] = [*seen, b.Linked("By template", "scores.html#questions")]
-    top, said = board.tiers[0], ""
+    top, answer = board.tiers[0], ""
     if len(board.tiers) > 1:
-        said = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
+        answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
     else:
-        said = (
+        answer = (
             "No model is shown to know more than another." if len(top) > 1 else f"{clean(top[0], 60)} alone was asked."
         )
     item = next(iter(book.every("bench.dissociation")), None)
-    open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
+    open_ = any(verdict.publication_level == "no-claim" for verdict in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
         between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
-        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
+        answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
-    return _half("questions", heading, said, figure, b.Text(tuple(note)))
+    return _half("questions", heading, answer, figure, b.Text(tuple(note)))

@@ -31,11 +31,11 @@ Answer = tuple[str, Scored]
 """The name of a model, and one of its answers."""
 
 
-def _labels(one: Scored) -> dict[str, str]:
+def _labels(scored: Scored) -> dict[str, str]:
     """What a measurement of questions may be labelled by."""
-    template = one.question.template
+    template = scored.question.template
     kind = "formula" if template in FORMULA else "judgment" if template in JUDGMENT else ""
-    return {"template": template, "condition": one.condition, "regime": one.question.regime, "kind": kind}
+    return {"template": template, "condition": scored.condition, "regime": scored.question.regime, "kind": kind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class BenchTrail:
     ) -> BenchTrail:
         """Plan the pages of answers."""
         by_model = {
-            model: sorted(mine, key=lambda one: (one.question.template, one.condition, one.question.id))
+            model: sorted(mine, key=lambda scored: (scored.question.template, scored.condition, scored.question.id))
             for model, mine in sorted(answers.items())
             if mine
         }
@@ -62,31 +62,31 @@ class BenchTrail:
         stems = file_stems("answers", [(model,) for model in by_model])
         for (model, mine), stem in zip(by_model.items(), stems, strict=True):
             rows = []
-            for one in mine:
-                labels, usable = _labels(one), one.score.state == "ok"
+            for scored in mine:
+                labels, usable = _labels(scored), scored.score.state == "ok"
                 about = f"{labels['template']}, {labels['kind']}, {clean(labels['regime'], 40)}"
-                said = f"{number(one.score.score, 3)}{'' if usable else f', {clean(one.score.state, 200)}'}"
-                cells = (clean(one.question.id, 80), about, f"{clean(one.condition, 24)} condition", said)
-                anchor = f"q{content_id([model, one.question.id, one.condition])[:12]}"
-                rows.append(answer_row(anchor, labels["template"], cells, usable, one.key))
+                score = f"{number(scored.score.score, 3)}{'' if usable else f', {clean(scored.score.state, 200)}'}"
+                cells = (clean(scored.question.id, 80), about, f"{clean(scored.condition, 24)} condition", score)
+                anchor = f"q{content_id([model, scored.question.id, scored.condition])[:12]}"
+                rows.append(answer_row(anchor, labels["template"], cells, usable, scored.key))
             pages[model] = answer_parts(stem, rows)
             anchors = {row.id: f"{path}#{row.id}" for path, part in pages[model] for row, _ in part}
-            for one, (row, _) in zip(mine, rows, strict=True):
-                places[model, one.condition, one.question.id] = anchors[row.id]
-        return cls([(model, one) for model, mine in by_model.items() for one in mine], pages, places, episodes)
+            for scored, (row, _) in zip(mine, rows, strict=True):
+                places[model, scored.condition, scored.question.id] = anchors[row.id]
+        return cls([(model, scored) for model, mine in by_model.items() for scored in mine], pages, places, episodes)
 
     def uses(self) -> dict[str, list[b.Linked]]:
         """What rests on each call, by its key: stages of episodes, then answers."""
-        found: defaultdict[str, list[b.Linked]] = defaultdict(list)
+        links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for episode, dates in self.episodes:
             who = f"{episode.model}, {episode.profile}, {episode.window}"
             place = dict(zip((date.day for date in episode.dates), dates, strict=True))
-            for (day, stage), heard in episode.heard.items():
-                found[heard.key].append(b.Linked(f"{who}: {stage} on {day}", place[day]))
-        for model, one in self.asked:
-            words = f"{model} on {one.question.id}, {one.condition}"
-            found[one.key].append(b.Linked(words, self.places[model, one.condition, one.question.id]))
-        return found
+            for (day, stage), call in episode.heard.items():
+                links[call.key].append(b.Linked(f"{who}: {stage} on {day}", place[day]))
+        for model, scored in self.asked:
+            words = f"{model} on {scored.question.id}, {scored.condition}"
+            links[scored.key].append(b.Linked(words, self.places[model, scored.condition, scored.question.id]))
+        return links
 
     def rests(self, item: Measurement) -> tuple[b.Linked, ...]:
         """What a measurement of a benchmark was computed from."""
@@ -95,30 +95,30 @@ class BenchTrail:
             wanted = {key: value for key, value in item.labels.items() if key != "model"}
             if " less " in wanted.get("condition", ""):
                 del wanted["condition"]
-            mine = [one for name, one in self.asked if name == model]
-            answers = [one for one in mine if wanted.items() <= _labels(one).items()]
+            mine = [scored for name, scored in self.asked if name == model]
+            answers = [scored for scored in mine if wanted.items() <= _labels(scored).items()]
             if not answers:
                 return ()
-            first, pages, said = answers[0].question.template, self.pages[model], counted(len(answers), "answer")
+            first, pages, words = answers[0].question.template, self.pages[model], counted(len(answers), "answer")
             if len(answers) == len(mine):
-                return (b.Linked(said, pages[0][0]),)
-            if len(pages) == 1 and answers == [one for one in mine if one.question.template == first]:
-                return (b.Linked(said, f"{pages[0][0]}#{b.only(first)}"),)
+                return (b.Linked(words, pages[0][0]),)
+            if len(pages) == 1 and answers == [scored for scored in mine if scored.question.template == first]:
+                return (b.Linked(words, f"{pages[0][0]}#{b.only(first)}"),)
             place = self.places[model, answers[0].condition, answers[0].question.id]
             return (b.Linked(f"{count(len(answers))} among the answers", place),)
         wanted = {key: item.labels[key] for key in ("model", "profile", "window") if key in item.labels}
-        found = [
+        episodes = [
             dates
             for episode, dates in self.episodes
             if all(value in ("all", getattr(episode, key)) for key, value in wanted.items())
         ]
-        if not found or "model" not in item.labels:
+        if not episodes or "model" not in item.labels:
             return ()
-        if len(found) == 1 and found[0]:
-            return (b.Linked("1 episode", found[0][0].partition("#")[0]),)
-        if len(found) == sum(episode.model == model for episode, _ in self.episodes):
-            return (b.Linked(counted(len(found), "episode"), f"episodes.html#{b.only(clean(model, 60))}"),)
-        return (b.Linked(f"{count(len(found))} among the episodes", "episodes.html"),)
+        if len(episodes) == 1 and episodes[0]:
+            return (b.Linked("1 episode", episodes[0][0].partition("#")[0]),)
+        if len(episodes) == sum(episode.model == model for episode, _ in self.episodes):
+            return (b.Linked(counted(len(episodes), "episode"), f"episodes.html#{b.only(clean(model, 60))}"),)
+        return (b.Linked(f"{count(len(episodes))} among the episodes", "episodes.html"),)
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The pages of answers, one at a time, as path and HTML."""
@@ -130,9 +130,9 @@ class BenchTrail:
         yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
 
 
-def _talk(asked: str, said: str) -> b.Beside:
+def _talk(asked: str, reply: str) -> b.Beside:
     """A prompt beside its reply."""
-    texts = (("Prompt", asked), ("Reply", said))
+    texts = (("Prompt", asked), ("Reply", reply))
     return b.Beside(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
 
 
@@ -152,21 +152,21 @@ Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
 def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[str, str], opened: bool) -> b.Section:
     """The decision date at a place of an episode: its scores, and every stage with prompt, reply, truth, arithmetic."""
     day, words, groups = result.dates[at], list[str](), list[b.Block]()
-    window = next(one for one in run.windows if one.window == result.window)
+    window = next(window for window in run.windows if window.window == result.window)
     for stage, (columns, rows, lines) in _scored(run, result.profile, day, window.known(day.day)).items():
         state, blocks = day.answers.states.get(stage, StageState("ok")), list[b.Block]()
-        if said := _STATES[state.state]:
-            words.append(f"{stage} {said}")
+        if phrase := _STATES[state.state]:
+            words.append(f"{stage} {phrase}")
             reason = clean(state.reason, 400)
-            blocks.append(b.Text(b.bold(f"{said[:1].upper()}{said[1:]}{f': {reason}' if reason else ''}"), "state"))
-        if (heard := result.heard.get((day.day, stage), Heard())).key:
-            blocks.append(_talk(block(heard.prompt, _TEXT), block(heard.reply, _TEXT)))
+            blocks.append(b.Text(b.bold(f"{phrase[:1].upper()}{phrase[1:]}{f': {reason}' if reason else ''}"), "state"))
+        if (call := result.heard.get((day.day, stage), Heard())).key:
+            blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
             blocks.append(b.Text("Computed from the weights; the model is not asked.", "cap"))
-        if calls.get(heard.key):
-            blocks.append(b.Text(("Excerpts. " if heard.cut else "", b.Linked("Whole call", calls[heard.key]))))
-        elif heard.cut:
-            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger under the key {clean(heard.key, 80)}."))
+        if calls.get(call.key):
+            blocks.append(b.Text(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
+        elif call.cut:
+            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
         cells = tuple(tuple(clean(cell, _CELL) for cell in row) for row in rows)
         blocks += [b.Table(columns, cells, summary="", style="tall")] if cells else []
         blocks.append(b.Items(tuple(clean(line, 400) for line in lines), "sum"))
@@ -179,27 +179,27 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, one: DateResult, known: Known) -> dict[Stage, Shown]:
+def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, Shown]:
     """The stages of one date: the largest of what was said and true, and how each score came about."""
-    part, tickers, scores, plan, alpha = known.part, known.tickers, one.scores, run.plan, run.plan.pipeline.alpha
-    said, true = one.answers.views[part], one.truths.views[part]
-    error = np.abs(said - true)
+    part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
+    stated, true = date.answers.views[part], date.truths.views[part]
+    error = np.abs(stated - true)
     mean, over = float(error.mean()), f"is the mean error over {part.size} instruments"
-    views = [(tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
-    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in part.tolist()]
+    views = [(tickers[at], f"{stated[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
+    pairs = [(date.answers.signals[at], date.truths.signals[at]) for at in part.tolist()]
     counts, words = Counter(pairs), sorted({word for pair in pairs for word in pair})
     right = sum(given == truth for given, truth in pairs)
-    held, best = one.executed[part], one.truths.weights[part]
-    largest = _largest(np.maximum(held, best))
-    accuracy = formulas.weight_accuracy(held, best, convention=plan.convention)
-    intra = formulas.intra_class_score(held, known.scored_by, known.classes)
-    inter = formulas.inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
+    weights, best = date.executed[part], date.truths.weights[part]
+    largest = _largest(np.maximum(weights, best))
+    accuracy = formulas.weight_accuracy(weights, best, convention=plan.convention)
+    intra = formulas.intra_class_score(weights, known.scored_by, known.classes)
+    inter = formulas.inter_class_score(weights, known.scored_by, known.classes, convention=plan.convention)
     members = np.array(known.classes)
-    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
+    shares = {name: float(weights[members == name].sum()) for name in CLASS_NAMES}
     by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
-    own, oracle = one.turnover, one.truths.turnover
+    own, oracle = date.turnover, date.truths.turnover
     traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
-    risk, truth, limits = one.risk, one.truths.risk, profile_named(profile)
+    risk, truth, limits = date.risk, date.truths.risk, profile_named(profile)
     risks = [
         ("value at risk, 95 %", _share(risk.var), _share(truth.var)),
         ("deepest fall of the lookback", _share(risk.drawdown), _share(truth.drawdown)),
@@ -219,11 +219,11 @@ def _scored(run: BenchRun, profile: str, one: DateResult, known: Known) -> dict[
         ),
         "S3": (
             ("instrument", "held", "oracle"),
-            [(tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %") for at in largest],
+            [(tickers[at], f"{100 * weights[at]:.1f} %", f"{100 * best[at]:.1f} %") for at in largest],
             [
                 f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
                 f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {scores['S3']:.3f}",
-                f"the oracle's solver: {one.truths.weights_status}",
+                f"the oracle's solver: {date.truths.weights_status}",
                 f"held by class: {', '.join(by_class)}",
             ],
         ),
@@ -239,7 +239,7 @@ def _scored(run: BenchRun, profile: str, one: DateResult, known: Known) -> dict[
             [
                 f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_share(limits.var_limit)}",
                 f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {scores['S5']:.3f}",
-                f"alignment with the {profile} profile: {one.pas:.3f}",
+                f"alignment with the {profile} profile: {date.pas:.3f}",
             ],
         ),
     }  # fmt: skip
@@ -260,8 +260,8 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
     windows = {window.name: at for at, window in enumerate(book.windows)}
 
     def place(pair: tuple[EpisodeResult, str]) -> tuple[str, int, int, str]:
-        one, path = pair
-        return one.model, profiles.get(one.profile, len(profiles)), windows.get(one.window, len(windows)), path
+        result, path = pair
+        return result.model, profiles.get(result.profile, len(profiles)), windows.get(result.window, len(windows)), path
 
     rows, unscored = [], {name for board in bench.pipeline_boards(book.run) for name in board.unscored}
     for one, path in sorted(zip(book.run.results, paths, strict=True), key=place):
@@ -303,8 +303,8 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     if "bench.question" not in book.by_name:
         return b.Section("questions", heading, book.missing("qa"))
     items, order = book.by_name["bench.question"], list(_WORDS)
-    found = sorted({item.labels["condition"] for item in items})
-    conditions = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+    present = sorted({item.labels["condition"] for item in items})
+    conditions = sorted(present, key=lambda name: order.index(name) if name in order else len(order))
     first, *others = (
         [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
         for key in ("template", "kind", "regime")
@@ -312,8 +312,8 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     rest = tuple(table for tables in others for table in tables if table is not None)
     more = (b.Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
     compared = book.of_kind("dissociation")
-    said = tuple(bench.said_claim(book, one) for one in compared if one.publication_level != "no-claim")
-    claims = (b.Items(said, f"claims {said[0].level}"),) if said else ()
+    quotes = tuple(bench.said_claim(book, verdict) for verdict in compared if verdict.publication_level != "no-claim")
+    claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
     some = f"{counted(len(shown_answers(book)), 'question')} as asked, answered and scored"
     traces = (b.Text(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
     # Denominators, methods, unread replies, and how questions compare with the pipeline.
@@ -324,7 +324,7 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
         notes.append(f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}.")
     notes.append(bench.design_note(book, QUESTIONS))
-    states = [one.score.state for mine in book.run.answers.values() for one in mine]
+    states = [scored.score.state for mine in book.run.answers.values() for scored in mine]
     total, lost = len(states), len(states) - states.count("ok")
     if total:
         read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
@@ -354,8 +354,8 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
     if not values:
         return None
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
-    known = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
-    title = f"By {by}, {_WORDS[condition] if known else f'{clean(condition, 24)} condition'}"
+    worded = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
+    title = f"By {by}, {_WORDS[condition] if worded else f'{clean(condition, 24)} condition'}"
     board, heads, rows = book.board(QUESTIONS), list[bench.GroupHead | None]([None]), list[b.Row]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
         heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
@@ -397,18 +397,18 @@ def template_words(name: str) -> str:
 def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
     """Questions as they were asked, answered and scored, by template, condition and model."""
 
-    def place(one: Answer) -> tuple[str, ...]:
-        model, said = one
-        return said.question.template, said.condition, model, said.question.regime, said.question.prompt(said.condition)
+    def place(answer: Answer) -> tuple[str, ...]:
+        model, task = answer
+        return task.question.template, task.condition, model, task.question.regime, task.question.prompt(task.condition)
 
-    for model, one in sorted(shown_answers(book), key=place):
-        question, score = one.question, one.score
-        about: list[b.Inline] = [f"{clean(model, 60)}, {one.condition} condition, {clean(question.regime, 24)}"]
+    for model, scored in sorted(shown_answers(book), key=place):
+        question, score = scored.question, scored.score
+        about: list[b.Inline] = [f"{clean(model, 60)}, {scored.condition} condition, {clean(question.regime, 24)}"]
         state = score.state if not score.reason else f"{score.state}: {score.reason}"
         about += [] if state == "ok" else [". ", b.bold(f"Reply: {clean(state, 200)}")]
         truth: list[b.Inline] = [b.bold("True: "), block(answer_text(question.answer), 600)]
-        truth += [" ", b.Linked("Whole call", calls[one.key])] if calls.get(one.key) else []
-        asked = _talk(block(question.prompt(one.condition)[:EXCERPT], _QUESTION), block(one.reply, _QUESTION))
+        truth += [" ", b.Linked("Whole call", calls[scored.key])] if calls.get(scored.key) else []
+        asked = _talk(block(question.prompt(scored.condition)[:EXCERPT], _QUESTION), block(scored.reply, _QUESTION))
         yield b.Group(
             (template_words(question.template), b.small(f"Score {number(score.score, 3)}")),
             (b.Text(tuple(about), "cap"), b.Group("Question and reply", (asked,), folded="closed"),
@@ -419,12 +419,12 @@ def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b
 
 def shown_answers(book: BenchmarkIndex) -> list[Answer]:
     """The worst and the best answered question of each model, template and condition."""
-    found: list[Answer] = []
+    chosen: list[Answer] = []
     for model, mine in book.run.answers.items():
         groups: defaultdict[tuple[str, str], list[Scored]] = defaultdict(list)
-        for one in mine:
-            groups[one.question.template, one.condition].append(one)
+        for scored in mine:
+            groups[scored.question.template, scored.condition].append(scored)
         for some in groups.values():
-            ranked = sorted(some, key=lambda one: (one.score.score, one.question.id))
-            found += [(model, ranked[at]) for at in sorted({0, len(ranked) - 1})]
-    return found
+            ranked = sorted(some, key=lambda scored: (scored.score.score, scored.question.id))
+            chosen += [(model, ranked[at]) for at in sorted({0, len(ranked) - 1})]
+    return chosen

@@ -49,13 +49,13 @@ History = tuple[b.Section, b.Panels, str]
 
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
-    found, room = list[tuple[Window, list[History]]](), _BRUSHED
+    views, room = list[tuple[Window, list[History]]](), _BRUSHED
     for window in (*book.stress, *(window for window in book.windows if window.kind == "normal")):
-        found.append((window, []))
+        views.append((window, []))
         for profile in book.run.profiles:
-            made, room = _view(book, window, profile, room)
-            found[-1][1].extend([] if made is None else [made])
-    return found
+            history, room = _view(book, window, profile, room)
+            views[-1][1].extend([] if history is None else [history])
+    return views
 
 
 def chosen_history(book: BenchmarkIndex) -> History | None:
@@ -72,8 +72,8 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
 
 def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
     """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
-    mine = (one for one in book.results if (one.window, one.profile) == (window.name, profile.name))
-    by_model = {one.model: one for one in mine if len(one.nav)}
+    mine = (result for result in book.results if (result.window, result.profile) == (window.name, profile.name))
+    by_model = {result.model: result for result in mine if len(result.nav)}
     if not by_model:
         return None, room
     equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
@@ -84,7 +84,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
     lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
-    found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
+    by_name, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
     for name in book.names:
         item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
         caption: list[b.Inline] = [b.bold(clean(name, 60))]
@@ -94,7 +94,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
             caption.append(b.Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
         elif item is not None:
             why = f"No history: {item.state.removeprefix('no score: ')}."
-        panels.append((tuple(caption), found.get(name) or clean(why, 160)))
+        panels.append((tuple(caption), by_name.get(name) or clean(why, 160)))
     start = f"Start = 100 on {moment(days[0])}" if days else "Start = 100"
     grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
     text = (
@@ -120,7 +120,7 @@ def history_bytes(panels: b.Panels) -> int:
 
 def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
-    found: list[b.Group] = []
+    groups: list[b.Group] = []
     heads = ("Model", *(head for _, head, _ in _FIGURES))
 
     def cells(items: Sequence[Measurement | None]) -> list[str]:
@@ -153,8 +153,8 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
         table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
         title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
         place = f"perf-{list(book.windows).index(window) + 1}-{at}"
-        found.append(b.Group(title, (table,), place, "closed" if found else "open"))
-    return tuple(found)
+        groups.append(b.Group(title, (table,), place, "closed" if groups else "open"))
+    return tuple(groups)
 
 
 def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
@@ -181,19 +181,19 @@ def performance_answer(book: BenchmarkIndex) -> str:
 def windows_table(book: BenchmarkIndex) -> b.Table | None:
     """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
-    found = {
+    measured = {
         (name, kind): book.one("bench.stage", model=name, profile=book.profile, stage="CEPS", windows=kind)
         for name in book.names
         for kind in kinds
     }
-    if any(all(found[name, kind] is None for name in book.names) for kind in kinds):
+    if any(all(measured[name, kind] is None for name in book.names) for kind in kinds):
         return None
-    axis = score_axis([end for item in found.values() if item for end in (item.low, item.high) if end is not None])
+    axis = score_axis([end for item in measured.values() if item for end in (item.low, item.high) if end is not None])
     rows, heads = list[tuple[b.Inline, ...]](), list[b.Inline](["Model"])
     for name in book.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
-            item = found[name, kind]
+            item = measured[name, kind]
             cells += [Markup(interval_strip(axis, bounds_of(item))), book.to(item, bench.range_words(item))]
         rows.append(tuple(cells))
     for words in kinds.values():
@@ -215,8 +215,8 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
         (_, x), (_, y) = values
         one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (bounds_of(item) for item, _ in values))
         points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
-        said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
-        rows.append((clean(name, 40), *said))
+        cells = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
+        rows.append((clean(name, 40), *cells))
     if not points:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
@@ -234,7 +234,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
 
 def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
     """Calm returns against stressed losses: a figure for each profile, the strictest first."""
-    window, stress, found = book.normal, [one.name for one in book.stress], list[b.Figure]()
+    window, stress, figures = book.normal, [window.name for window in book.stress], list[b.Figure]()
     if window is None or not stress:
         return ()
     ordered = sorted(book.run.profiles, key=lambda profile: profile.drawdown_tolerance)
@@ -243,24 +243,24 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
         marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
         for model in book.names:
             labels = {"model": model, "profile": profile.name}
-            falls = [book.one("bench.drawdown", **labels, window=one) for one in stress]
+            falls = [book.one("bench.drawdown", **labels, window=name) for name in stress]
             marks.append((model, False, book.one("bench.sharpe", **labels, window=window.name), falls))
         for model in baselines(book):
             sharpe = book.one("bench.baseline", baseline=model, window=window.name, figure="sharpe")
-            falls = [book.one("bench.baseline", baseline=model, window=one, figure="drawdown") for one in stress]
+            falls = [book.one("bench.baseline", baseline=model, window=name, figure="drawdown") for name in stress]
             marks.append((model, True, sharpe, falls))
         for model, baseline, sharpe, falls in marks:
-            known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
-            if sharpe is None or sharpe.value is None or len(known) < len(falls):
+            measured = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
+            if sharpe is None or sharpe.value is None or len(measured) < len(falls):
                 missing += [] if baseline else [clean(model, 60)]
                 continue
-            deepest, item = max(known, key=itemgetter(0))
+            deepest, item = max(measured, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
             called = baseline_word(model) if baseline else clean(model, 60)
             points.append((called, sharpe, deepest, passes, baseline))
-            kept = "not decided" if passes is None else "within" if passes else "beyond"
+            side = "not decided" if passes is None else "within" if passes else "beyond"
             value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
-            rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
+            rows.append((called, value, book.to(item, percent(deepest, 1)), side))
         if not points:
             continue
         where, level = book.window(window.name), percent(book.run.plan.level)
@@ -279,8 +279,8 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
         note += "No whisker on the vertical axis: each stress window happened once. "
         note += "No ranking by Sharpe ratio is supported."
         table = b.Table(heads, tuple(rows), frozenset({1, 2}))
-        found.append(b.Figure(title, caption, wide, narrow, table, note=note))
-    return tuple(found)
+        figures.append(b.Figure(title, caption, wide, narrow, table, note=note))
+    return tuple(figures)
 
 
 # --- tables with bars -------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def alignment_table(book: BenchmarkIndex) -> b.Group | None:
         return None
     rows: list[tuple[b.Inline, ...]] = []
     for name in book.names:
-        items = [book.one("bench.stage", model=name, profile=one.name, **labels) for one in book.run.profiles]
+        items = [book.one("bench.stage", model=name, profile=profile.name, **labels) for profile in book.run.profiles]
         spread = _bar_cell(book, book.one("bench.adaptation", model=name), digits=3)
         rows.append((clean(name, 60), *(_bar_cell(book, item) for item in items), spread))
     note = (
@@ -314,14 +314,14 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
     """What is left of the tolerance under stress, by profile."""
     if "bench.stress" not in book.by_name:
         return None
-    tolerated = [(one.name, percent(one.drawdown_tolerance)) for one in book.run.profiles]
+    tolerated = [(profile.name, percent(profile.drawdown_tolerance)) for profile in book.run.profiles]
     heads, rows = [(profile_word(name), b.small(f"tolerates {most}")) for name, most in tolerated], []
     for name in book.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for profile, _ in tolerated:
-            kept = book.gate(name, profile)
+            passes = book.gate(name, profile)
             bar = _bar_cell(book, book.one("bench.stress", model=name, profile=profile))
-            cells.append(bar if kept is None else (bar, bench.pass_mark(kept)))
+            cells.append(bar if passes is None else (bar, bench.pass_mark(passes)))
         rows.append(tuple(cells))
     note = (
         "Score: what is left of the tolerance after the maximum drawdown, as a share of it, averaged over the stress "
@@ -333,7 +333,7 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
 
 def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
-    found = []
+    groups = []
     for profile in book.run.profiles:
         least: dict[str, object] = {}
         for item in book.every("bench.risk_safe", profile=profile.name):
@@ -341,8 +341,8 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
         if not least:
             continue
         heads = [
-            (book.window(name), b.small(f"safe from {number(float(one))}") if isinstance(one, (int, float)) else "")
-            for name, one in least.items()
+            (book.window(name), b.small(f"safe from {number(float(bound))}") if isinstance(bound, (int, float)) else "")
+            for name, bound in least.items()
         ]
         rows: list[tuple[b.Inline, ...]] = []
         for name in book.names:
@@ -360,8 +360,8 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 cells.append((cell, bench.pass_mark(safe)))
             rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
-        found.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))
-    return tuple(found)
+        groups.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))
+    return tuple(groups)
 
 
 def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:

@@ -62,30 +62,30 @@ class Booklet:
         judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _Kind], str]()
         counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
-            pairs = sorted(of_pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
-            texts = sorted(of_texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
+            pairs = sorted(of_pairs.get(judge, ()), key=lambda call: (_kind(call), call.pair, call.order, call.trial))
+            texts = sorted(of_texts.get(judge, ()), key=lambda judgment: (judgment.trajectory, judgment.trial))
             rows = list[Answer]()
             for pair in pairs:  # whether it is the text that meets more requirements
                 apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
                 variant = f": {variant_words(pair.variant)}" if pair.variant else ""
                 condition, first_text = condition_words(pair.condition), pair.order[0]
-                said = _VERDICTS.get(pair.verdict, f"invalid: {clean(pair.reason or 'no reason was kept', 200)}")
+                outcome = _VERDICTS.get(pair.verdict, f"invalid: {clean(pair.reason or 'no reason was kept', 200)}")
                 if pair.verdict in ("1", "2"):
                     chosen = pair.order[int(pair.verdict) - 1]
                     better = ", the better one" if chosen == pair.better else ", not the better one"
-                    said = f"{said} ({chosen}){'' if pair.better is None else better}"
+                    outcome = f"{outcome} ({chosen}){'' if pair.better is None else better}"
                 place = f"p{content_id([pair.judge, pair.prompt, pair.pair, pair.order, pair.trial])[:12]}"
                 cells = (clean(pair.pair, 80), f"{condition}{variant}{apart}",
-                         f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), said)  # fmt: skip
+                         f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), outcome)  # fmt: skip
                 rows.append(answer_row(place, condition, cells, pair.verdict != "invalid", pair.call_key))
-            for one in texts:
-                each = (f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(one.scores.items()))
-                ok = one.status == "ok"
-                said = ", ".join(each) if ok else f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"
-                place = f"s{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
-                asked = f"rubric {clean(one.rubric, 60)}"
-                cells = (clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said)
-                rows.append(answer_row(place, _SINGLE, cells, ok, one.call_key))
+            for text in texts:
+                each = (f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(text.scores.items()))
+                ok = text.status == "ok"
+                outcome = ", ".join(each) if ok else f"{text.status}: {clean(text.reason or 'no reason was kept', 200)}"
+                place = f"s{content_id([text.judge, text.rubric, text.trajectory, text.trial])[:12]}"
+                asked = f"rubric {clean(text.rubric, 60)}"
+                cells = (clean(text.trajectory, 80), _SINGLE, asked, count(text.trial), outcome)
+                rows.append(answer_row(place, _SINGLE, cells, ok, text.call_key))
             pages[judge] = answer_parts(stem, rows)
             places = [f"{path}#{row.id}" for path, part in pages[judge] for row, _ in part]
             counts[judge] = Counter(map(_kind, pairs))
@@ -98,12 +98,12 @@ class Booklet:
     def rests(self, item: Measurement) -> tuple[Linked, ...]:
         """The answers that a measurement of a datasheet was computed from; nothing where none are kept."""
         judges, labels = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels], item.labels
-        condition, found = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()
+        condition, links = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()
         for judge in judges:
             by = f" by {clean(judge, 60)}" if len(judges) > 1 else ""
             if item.name.startswith("point."):
                 single = self.singles.get(judge)
-                found += [] if single is None else [Linked(single + by, single.href)]
+                links += [] if single is None else [Linked(single + by, single.href)]
                 continue
             # Kinds of pairs that went into it, as its name and labels say.
             kinds = [
@@ -114,22 +114,22 @@ class Booklet:
             ]  # fmt: skip
             if kinds and not item.name.startswith("drift"):
                 total = sum(self.counts[judge][kind] for kind in kinds)
-                found.append(Linked(counted(total, "answer") + by, self.first[judge, min(kinds)]))
-        return tuple(found)
+                links.append(Linked(counted(total, "answer") + by, self.first[judge, min(kinds)]))
+        return tuple(links)
 
     def keys(self) -> dict[str, list[Linked]]:
         """What was asked in each call, by its key, in the order of the pages."""
-        found: defaultdict[str, list[Linked]] = defaultdict(list)
-        for judge, (path, rows) in ((judge, one) for judge, pages in self.pages.items() for one in pages):
+        links: defaultdict[str, list[Linked]] = defaultdict(list)
+        for judge, (path, rows) in ((judge, page) for judge, pages in self.pages.items() for page in pages):
             for row, key in rows:
                 if key:
-                    found[key].append(Linked(f"{judge} on {row.cells[0]}", f"{path}#{row.id}"))
-        return found
+                    links[key].append(Linked(f"{judge} on {row.cells[0]}", f"{path}#{row.id}"))
+        return links
 
 
 def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     """The pages of somebody's answers, as path and rows."""
-    return tuple(in_parts(stem, paged_by(rows, lambda one: one[0].size, PAGE), TILDE).items())
+    return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
 def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
@@ -147,11 +147,11 @@ def each_answer_page(
     lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The pages of everybody who answered, one at a time, as path and HTML."""
-    for who, (path, rows, parts) in ((who, one) for who, pages in books.items() for one in beside(pages)):
+    for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in beside(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
         title = f"Answers of {clean(who, 80)}"
         yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
 
 
-def _kind(one: PairCall) -> _Kind:
-    return _Kind(one.prompt, one.condition, one.delta, one.variant)
+def _kind(call: PairCall) -> _Kind:
+    return _Kind(call.prompt, call.condition, call.delta, call.variant)

@@ -69,7 +69,7 @@ _LINK: Final = Markup('<a href="{}">{}</a>')
 
 def visible(text: str) -> Markup:
     """A text as markup from which it can be read back: characters that are not seen stand by their code point."""
-    found = escaped_text(text, quote=False)
+    shown = escaped_text(text, quote=False)
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # Whether a character would not be seen, or not be kept, on a page.
         hidden = {
@@ -77,8 +77,8 @@ def visible(text: str) -> Markup:
             for char in set(text)
             if not char.isprintable() and char not in "\n\t" and unicodedata.category(char) != "Zs"
         }
-        found = found.translate(hidden) if hidden else found
-    return Markup(found)
+        shown = shown.translate(hidden) if hidden else shown
+    return Markup(shown)
 
 
 def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
@@ -86,14 +86,14 @@ def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     whole = visible(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
         return whole, 0
-    kept = min(len(text) - 1, int(limit * 0.9))
+    length = min(len(text) - 1, int(limit * 0.9))
     while True:  # a character takes at most 23 bytes, so that this ends
-        head = int(kept * 0.7)
-        first, last = visible(text[:head]), visible(text[len(text) - (kept - head) :])
-        if kept < 2 or len(first.encode()) + len(last.encode()) <= limit:
+        head = int(length * 0.7)
+        first, last = visible(text[:head]), visible(text[len(text) - (length - head) :])
+        if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
             break
-        kept = kept * 2 // 3
-    left = len(text) - kept
+        length = length * 2 // 3
+    left = len(text) - length
     gap = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(left))
     return first + gap + last, left
 
@@ -135,7 +135,7 @@ class SameAnswers:
 
     def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
         """This score as a square and those of others as rings on the levels of the scale, with their words."""
-        theirs = [(one.ref, one.judgment.scores[dimension]) for one in others if dimension in one.judgment.scores]
+        theirs = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
         (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
         words = "; ".join(f"{who} {value:g}" for who, value in theirs)
         if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
@@ -143,23 +143,23 @@ class SameAnswers:
         kinds = ("so" if at == mine and at in values[1:] else "s" if at == mine else "o" if at in values else ""
                  for at in range(int(low), int(high) + 1))  # fmt: skip
         dots = "".join(f'<i class="{kind}"></i>' if kind else "<i></i>" for kind in kinds)
-        said = b.escaped(words or "no other reply")
-        return Markup(f' <span class="sc" role="img" aria-label="{said}" title="{said}">{dots}</span>')
+        label = b.escaped(words or "no other reply")
+        return Markup(f' <span class="sc" role="img" aria-label="{label}" title="{label}">{dots}</span>')
 
-    def aside(self, found: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
+    def aside(self, asked: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
         """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
-        judged = found[0].judgment
-        alike = [other for other in found[1:] if other.judgment.rubric == judged.rubric]
+        judged = asked[0].judgment
+        alike = [other for other in asked[1:] if other.judgment.rubric == judged.rubric]
         scores = tuple((title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
                        for name, title in self.dimensions if name in judged.scores)  # fmt: skip
         if scores:
             yield Text(bold("Scores as read"), "who")
             yield Facts(scores, wide=False)
             yield Text("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
-        said = clean(": ".join(filter(None, (judged.status, judged.reason))), 300)
-        rows: list[tuple[str, Inline]] = [("Reply", "valid" if judged.status == "ok" else said)]
+        problem = clean(": ".join(filter(None, (judged.status, judged.reason))), 300)
+        rows: list[tuple[str, Inline]] = [("Reply", "valid" if judged.status == "ok" else problem)]
         if judged.evidence:
-            rows.append(("Quotes", "; ".join(f"“{clean(one, 80)}”" for one in judged.evidence[:_QUOTES])))
+            rows.append(("Quotes", "; ".join(f"“{clean(quote, 80)}”" for quote in judged.evidence[:_QUOTES])))
         if judged.lookahead_check is not None:
             rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
         yield Facts((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
@@ -176,7 +176,7 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
     if not wanted:
         return Markup(text)
     parts = re.compile(f"<[^>]*>|({'|'.join(map(re.escape, wanted))})|&[#\\w]+;")
-    return Markup(parts.sub(lambda found: f"<mark>{found[1]}</mark>" if found[1] else found[0], str(text)))
+    return Markup(parts.sub(lambda match: f"<mark>{match[1]}</mark>" if match[1] else match[0], str(text)))
 
 
 class _Shown(NamedTuple):
@@ -219,10 +219,10 @@ def call_pages(
     """The pages of calls and of their texts, one at a time, as path and HTML. A call on the same answer as another
     leads to it, or to its judgment where it stands on another page."""
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
-    found: dict[str, _Shown] = {}
-    for one in calls:
-        for text in one.new:
-            if text.sha256 not in found:
+    by_hash: dict[str, _Shown] = {}
+    for call in calls:
+        for text in call.new:
+            if text.sha256 not in by_hash:
                 words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
                 left = (Text(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
                 whole = (Text(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
@@ -232,12 +232,12 @@ def call_pages(
                 excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
                 both = Passage(excerpt, style="said"), Text(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
-                found[text.sha256] = _Shown(written, len(excerpt.encode()), link)
+                by_hash[text.sha256] = _Shown(written, len(excerpt.encode()), link)
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
-        card, size = _card(one, uses.get(one.key, ()), found)
+        card, size = _card(call, uses.get(call.key, ()), by_hash)
         size += 200 * len(answers.asked.get(card.id, ())) + 300 * len(answers.dimensions)
-        full, places[one.key] = cards.add(card, size)
+        full, places[call.key] = cards.add(card, size)
         if full:
             yield _page(cards, cards.done, full, frame, card.id, answers)
     for pages in (texts, cards):
@@ -258,7 +258,7 @@ def _page(
     if pages.stem == "texts":
         lead = "Each text that calls showed, once, by its sha256. A message is its texts in the order that the call "
         return path, frame.page(Page(path, f"Prompt texts, part {at}", f"{lead}names.", (), rows, parts, **BELOW))
-    said: Inline = (
+    intro: Inline = (
         "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
         "Invisible characters show as code points. The key of a call covers everything that can change its answer."
     )
@@ -271,14 +271,14 @@ def _page(
         *talk, facts = row.blocks
         beside: list[Block] = []
         if same := answers.asked.get(row.id):
-            here = [f"c{one.key[:16]}" for one in same[1:]]
+            here = [f"c{peer.key[:16]}" for peer in same[1:]]
             beside += answers.aside(same, [
-                Markup(f'<a href="#{other}">{b.escaped(one.ref)}</a>') if other in ids else b.inline(one.ref, _ROOT)
-                for one, other in zip(same[1:], here, strict=True)
+                Markup(f'<a href="#{other}">{b.escaped(peer.ref)}</a>') if other in ids else b.inline(peer.ref, _ROOT)
+                for peer, other in zip(same[1:], here, strict=True)
             ])  # fmt: skip
             quotes = same[0].judgment.evidence[:_QUOTES]
-            talk = [marked(one, quotes) if isinstance(one, Markup) and one.startswith('<pre class="said"') else one
-                    for one in talk]  # fmt: skip
+            talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
+                    for part in talk]  # fmt: skip
         (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
         # As the template of blocks would write it; there are thousands of them.
@@ -286,8 +286,8 @@ def _page(
         turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
     listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
-    said = (said, " ", Linked("Search all parts", SEARCH)) if answers.asked else said
-    return path, frame.page(Page(path, f"Calls, part {at}", said, (), (listing,), parts,
+    intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
+    return path, frame.page(Page(path, f"Calls, part {at}", intro, (), (listing,), parts,
                                  scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
@@ -312,12 +312,12 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
             ("Seconds", None if reply.seconds is None else f"{reply.seconds:.3f}"), ("Attempts", count(one.attempts)),
             ("Price", f"{money(one.usd)} USD{batch}" if one.usd else None),
         ]  # fmt: skip
-    known = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
+    facts = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
     up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
     blocks: list[Block] = [Text(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
-    for role, found in asked:
-        blocks += [Text(bold(role.capitalize()), "who"), *(block for part in found for block in part.blocks)]
+    for role, parts in asked:
+        blocks += [Text(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
     blocks.append(Text(bold("Reply") if shown else "There is no reply.", "who"))
     for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
@@ -334,10 +334,10 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     fields = b.markup_of(Facts(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
-    blocks.append(Facts((*known, *schema, ("Key", code(one.key))), wide=False))
-    links = [*uses, *(link for _, link in schema), *(part.whole for _, found in asked for part in found)]
-    texts_of = [*links, *(link.href for link in links), *(text for fact in (*known, *parsed) for text in fact)]
-    excerpts = sum(text.size + 60 for _, found in asked for text in found)
+    blocks.append(Facts((*facts, *schema, ("Key", code(one.key))), wide=False))
+    links = [*uses, *(link for _, link in schema), *(part.whole for _, parts in asked for part in parts)]
+    texts_of = [*links, *(link.href for link in links), *(text for fact in (*facts, *parsed) for text in fact)]
+    excerpts = sum(text.size + 60 for _, parts in asked for text in parts)
     size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(len(text.encode()) for text, _ in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size

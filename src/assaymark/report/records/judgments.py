@@ -106,14 +106,14 @@ class JudgeGroup:
     @property
     def judgments(self) -> list[Judgment]:
         """All of them, in the order of the pages."""
-        return [one for _, rows in self.pages for one in rows]
+        return [judgment for _, rows in self.pages for judgment in rows]
 
 
-def anchor(one: Judgment | Decision) -> str:
+def anchor(record: Judgment | Decision) -> str:
     """The id of the row of a judgment or of a decision."""
-    if isinstance(one, Decision):
-        return f"d{_row_id(one.record_id)}"
-    return f"j{_row_id((one.judge, one.rubric, one.trajectory, one.trial))}"
+    if isinstance(record, Decision):
+        return f"d{_row_id(record.record_id)}"
+    return f"j{_row_id((record.judge, record.rubric, record.trajectory, record.trial))}"
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
@@ -146,25 +146,25 @@ class Trail:
         records = {decision.record_id: decision for decision in run.texts}
         by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
         for part, judgments in run.judgments.items():
-            for one in judgments:
-                by_judge[part, one.judge].append(one)
+            for judgment in judgments:
+                by_judge[part, judgment.judge].append(judgment)
         order = {part: at for at, part in enumerate(PARTS)}
         keys = sorted(by_judge, key=lambda key: (order[key[0]], key[1]))
         stems = file_stems(FOLDER, [(judge,) if part == "panel" else (part, judge) for part, judge in keys])
 
         def place(one: Judgment) -> tuple[Subject, float, str, int]:
             """By agent, control texts last, then by time; never by score."""
-            found = records.get(one.trajectory)
-            return subject_of(found), found.decided_at.timestamp() if found else 0.0, one.trajectory, one.trial
+            decision = records.get(one.trajectory)
+            return subject_of(decision), decision.decided_at.timestamp() if decision else 0.0, one.trajectory, one.trial
 
-        def size(one: Judgment) -> int:
-            found = records.get(one.trajectory)
-            texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
-            texts += [] if found is None else [found.agent.id[:80] * 2, found.cluster[:60]]
+        def size(judgment: Judgment) -> int:
+            decision = records.get(judgment.trajectory)
+            texts = [judgment.trajectory[:60], judgment.reason or "", *(quote[:40] for quote in judgment.evidence[:3])]
+            texts += [] if decision is None else [decision.agent.id[:80] * 2, decision.cluster[:60]]
             return b.row_bytes(_ROW + _SCORE * len(run.rubric.dimensions), [text[:300] for text in texts])
 
-        def decision_size(one: Decision) -> int:
-            texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
+        def decision_size(record: Decision) -> int:
+            texts = (subject_of(record).words, record.record_id[:60], record.cluster[:60], _orders(record))
             return b.row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
 
         groups: list[JudgeGroup] = []
@@ -174,15 +174,15 @@ class Trail:
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
             pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
-                for one in page:
-                    about = (*key, subject_of(records.get(one.trajectory)))
-                    first.setdefault(about, f"{path}#{anchor(one)}")
+                for judgment in page:
+                    about = (*key, subject_of(records.get(judgment.trajectory)))
+                    first.setdefault(about, f"{path}#{anchor(judgment)}")
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
         by = sorted(run.texts, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
         cut = enumerate(paged_by(by, decision_size, PAGE), 1)
-        decided = tuple((f"decisions/page-{at:03d}.html", made) for at, made in cut)
-        places = {one.record_id: f"{path}#{anchor(one)}" for path, made in decided for one in made}
+        decided = tuple((f"decisions/page-{at:03d}.html", decisions) for at, decisions in cut)
+        places = {one.record_id: f"{path}#{anchor(one)}" for path, decisions in decided for one in decisions}
         return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
@@ -225,30 +225,30 @@ class Trail:
             people = {judge.name for judge in study.judges if judge.human}
             # The judgments that were asked by a call, with their places, by the answer that they are of.
             answers: dict[str, list[tuple[JudgeGroup, Judgment, str]]] = {}
-            for group, one, place in self.places():
-                if one.judge not in people:
-                    answers.setdefault(one.trajectory, []).append((group, one, place))
+            for group, judgment, place in self.places():
+                if judgment.judge not in people:
+                    answers.setdefault(judgment.trajectory, []).append((group, judgment, place))
             # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
             uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
             same: dict[str, list[Asked]] = {}
             for trajectory, asked in answers.items():
                 several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
-                for group, one, place in asked:
-                    trial = f", trial {one.trial}"
-                    ref = b.Linked(f"{group.title} on {trajectory}{trial if one.trial > 1 else ''}", place)
-                    for key in (*([one.first_key] if one.first_key else []), one.call_key):
+                for group, judgment, place in asked:
+                    trial = f", trial {judgment.trial}"
+                    ref = b.Linked(f"{group.title} on {trajectory}{trial if judgment.trial > 1 else ''}", place)
+                    for key in (*([judgment.first_key] if judgment.first_key else []), judgment.call_key):
                         uses[key].append(ref)
                     words = b.Linked(group.title + (trial if several[group.title] > 1 else ""), place)
-                    named += [Asked(one.call_key, words, one)] if one.call_key else []
+                    named += [Asked(judgment.call_key, words, judgment)] if judgment.call_key else []
                 for own in named:
-                    same[f"c{own.key[:16]}"] = [own, *(one for one in named[:_OTHERS] if one.key != own.key)]
+                    same[f"c{own.key[:16]}"] = [own, *(asked for asked in named[:_OTHERS] if asked.key != own.key)]
             # A decision names the key of its call where the agents were asked in this run.
             for _, rows in self.decided if wanted == "all" and study.substrate is not None else ():
                 for decision in rows:
                     if decision.call.raw_object:
-                        said = f"{subject_of(decision).words} decides, {decision.record_id}"
-                        uses[decision.call.raw_object].append(b.Linked(said, self.decisions[decision.record_id]))
+                        label = f"{subject_of(decision).words} decides, {decision.record_id}"
+                        uses[decision.call.raw_object].append(b.Linked(label, self.decisions[decision.record_id]))
             shown = SameAnswers(same, self.run.rubric.dimensions, study.rubric.scale)
             yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=shown)
         for page in chain(self._decision_pages(), self._judgment_pages()):
@@ -261,16 +261,16 @@ class Trail:
             if judgment.trial == 1:
                 links[judgment.trajectory].append(b.Linked(group.title, place))
         heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
-        said = "Decisions by agent and date, each with its judgments and the call in which it was made."
+        intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
         for path, rows, parts in beside(self.decided):
             shown: list[b.Row] = []
-            for one in rows:
-                about, call = subject_of(one).words, self.calls.get(one.call.raw_object or "", "")
-                when = (f"{one.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(one.cluster, 60)))
-                judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
-                cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
-                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
-            yield rows_page(path, "Decisions", said, heads, shown, "decisions", parts)
+            for decision in rows:
+                about, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
+                when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
+                judged = b.spaced(links.get(decision.record_id, ()), ", ") or "none"
+                cells = (about, clean(decision.record_id, 60), when, _orders(decision), judged)
+                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), about))
+            yield rows_page(path, "Decisions", intro, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
             lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
@@ -278,18 +278,18 @@ class Trail:
             return
         judges: list[tuple[Inline, ...]] = []
         for group in self.groups:
-            ok = sum(one.status == "ok" for one in group.judgments)
-            n, trials = len(group.judgments), len({one.trial for one in group.judgments})
+            ok = sum(judgment.status == "ok" for judgment in group.judgments)
+            n, trials = len(group.judgments), len({judgment.trial for judgment in group.judgments})
             numbers = map(count, (n, ok, n - ok, trials))
             judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
         tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
-        made, subjects = self.decisions_by(), list[b.Row]()
+        linked, subjects = self.decisions_by(), list[b.Row]()
         for whom in self.subjects():
             both = zip(self.groups, tallies, strict=True)
-            counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(one, whom))
-                      for one, seen in both]  # fmt: skip
-            subjects.append(b.Row((whom.words, made.get(whom, "0"), *counts), whom.anchor))
-        bad = [(group, one, place) for group, one, place in self.places() if one.status != "ok"]
+            counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(group, whom))
+                      for group, seen in both]  # fmt: skip
+            subjects.append(b.Row((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
+        bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
             (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
             for group, one, place in bad[:NOT_OK]
@@ -299,7 +299,7 @@ class Trail:
             without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
         of_agents = ("Agent", "Decisions", *(group.title for group in self.groups))
         of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
-        said = f". {counted(total, 'judgment')} of {counted(len(self.records), 'decision')}; each links to its call. "
+        intro = f". {counted(total, 'judgment')} of {counted(len(self.records), 'decision')}; each links to its call. "
         none = f"{counted(len(bad), 'judgment')} gave none and count in no number." if bad else "None: all have scores."
         by_agent = (
             "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they fit on "
@@ -310,7 +310,7 @@ class Trail:
             b.Table(of_agents, tuple(subjects), frozenset(range(1, len(of_agents))), "", label="Judgments by agent"),
         )
         yield b.Page(
-            OVERVIEW, "Judgments", (_RECORD, _FIRST, said, b.Linked("Search all parts", SEARCH)),
+            OVERVIEW, "Judgments", (_RECORD, _FIRST, intro, b.Linked("Search all parts", SEARCH)),
             (b.Section("judges", "Which judges?", blocks=tables[:1]),
              b.Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
              b.Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
@@ -323,7 +323,7 @@ class Trail:
         dimensions = self.run.rubric.dimensions
         titles = tuple(title for _, title in dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
-        for group, (path, rows, parts) in ((one, part) for one in self.groups for part in beside(one.pages)):
+        for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in beside(judge.pages)):
             shown: list[b.Row] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
@@ -338,7 +338,7 @@ class Trail:
                 also = _also(one) if ok else b.bold(_also(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
                 shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
-            bad = sum(one.status != "ok" for one in rows)
+            bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
@@ -347,20 +347,20 @@ class Trail:
             title, right = f"Judgments of {group.title}", range(2, 3 + len(titles))
             yield rows_page(path, title, lead, heads, shown, "judgments", parts, right, filters)
         judges = {group.title: at for at, group in enumerate(self.groups)}
-        places, answers, kept, size, total = dict[str, int](), dict[str, int](), [], 0, 0
-        for group, one, place in self.places():
+        places, answers, lines, size, total = dict[str, int](), dict[str, int](), [], 0, 0
+        for group, judgment, place in self.places():
             total += 1
-            about = f"{one.trajectory[:120]} ({self.subject(one).words})"
-            found = (place.partition("#"), self.calls.get(one.call_key, "").partition("#"))
-            where = [part for path, _, name in found for part in (places.setdefault(path, len(places)), name)]
-            state, new = "" if one.status == "ok" else f", {one.status}", len(answers)
-            index = [judges[group.title], answers.setdefault(clean(about, 200), new), one.trial, *where, state]
+            about = f"{judgment.trajectory[:120]} ({self.subject(judgment).words})"
+            targets = (place.partition("#"), self.calls.get(judgment.call_key, "").partition("#"))
+            where = [part for path, _, name in targets for part in (places.setdefault(path, len(places)), name)]
+            state, new = "" if judgment.status == "ok" else f", {judgment.status}", len(answers)
+            index = [judges[group.title], answers.setdefault(clean(about, 200), new), judgment.trial, *where, state]
             size += len(json.dumps(index)) + (len(about) if index[1] == len(answers) - 1 else 0)
             if size < PAGE_BYTES:
-                kept.append(index)
-        data = {"judges": list(judges), "answers": list(answers), "pages": list(places), "rows": kept}
+                lines.append(index)
+        data = {"judges": list(judges), "answers": list(answers), "pages": list(places), "rows": lines}
         less = (
-            f" The index holds the first {count(len(kept))}; all are on the pages below." if len(kept) < total else ""
+            f" The index holds the first {count(len(lines))}; all are on the pages below." if len(lines) < total else ""
         )
         box = Markup(
             '<p class="tools" data-js hidden><input type="search" id="s-box" aria-label="{0}" placeholder="{0}"> '
@@ -371,9 +371,9 @@ class Trail:
         called = sorted({place.partition("#")[0] for place in self.calls.values()})
         listed += [("Calls", path, at) for at, path in enumerate(called, 1)]
         pages = b.Items(tuple(b.Linked(f"{words}, part {at}", path) for words, path, at in listed))
-        said = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
+        intro = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
         sections = (b.Section("parts", "Which pages hold them?", "", (pages,)),)
-        yield b.Page(SEARCH, "Search records", said, sections, (box,), scripts=("page.js+search.js",), **BELOW)
+        yield b.Page(SEARCH, "Search records", intro, sections, (box,), scripts=("page.js+search.js",), **BELOW)
 
 
 def _orders(one: Decision) -> str:
@@ -386,14 +386,14 @@ def _orders(one: Decision) -> str:
 
 def _also(one: Judgment) -> str:
     """What a judgment says beside its scores; why it has none comes first."""
-    said = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
-    said += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
-    said += ["asked once more: the first reply was not JSON"] if one.first_key else []
-    said += [f"look-ahead {clean(one.lookahead_check, 40)}"] if one.lookahead_check else []
+    remarks = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
+    remarks += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
+    remarks += ["asked once more: the first reply was not JSON"] if one.first_key else []
+    remarks += [f"look-ahead {clean(one.lookahead_check, 40)}"] if one.lookahead_check else []
     if one.evidence:
         more = f" and {len(one.evidence) - _QUOTES} more" if len(one.evidence) > _QUOTES else ""
-        said.append(f"quotes {', '.join(clean(quote, 40) for quote in one.evidence[:_QUOTES])}{more}")
-    return "; ".join(said)
+        remarks.append(f"quotes {', '.join(clean(quote, 40) for quote in one.evidence[:_QUOTES])}{more}")
+    return "; ".join(remarks)
 
 
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
@@ -418,7 +418,7 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
         asked[key] += 1
         given[key] += judgment.status == "ok"
     agents, decisions = {name: decision.agent.id for name, decision in trail.records.items()}, trail.decisions_by()
-    numbers = Counter(agents.get(one.decision, "") for one in evidence)
+    numbers = Counter(agents.get(mention.decision, "") for mention in evidence)
     decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
 
     def about(item: Measurement) -> tuple[Subject, ...] | None:
@@ -429,9 +429,9 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
         if named:
             return tuple(Subject(False, name) for name in named)
         if item.name == "cell.separation":
-            return tuple(one for one in every if one.control and one.name in ("cell_a", "cell_b"))
+            return tuple(subject for subject in every if subject.control and subject.name in ("cell_a", "cell_b"))
         honest = item.name.startswith((*_HONEST, *_IN_PARTS))
-        return tuple(one for one in every if not one.control) if honest else None
+        return tuple(subject for subject in every if not subject.control) if honest else None
 
     @cache  # most measurements rest on what others rest on
     def link(
@@ -478,7 +478,7 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
         if len(ats) == 2 and "a" in item.labels:
             return tuple(link(*how, (at,), subjects, f" by {clean(trail.groups[at].judge, 60)}") for at in ats)
         if len(subjects) == 2 and "high" in item.labels:
-            return tuple(link(*how, ats, (one,), f" on {one.words}") for one in subjects)
+            return tuple(link(*how, ats, (subject,), f" on {subject.words}") for subject in subjects)
         return (link(*how, ats, subjects),)
 
     return on
@@ -532,11 +532,11 @@ SeasonPlaces = Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]
 
 def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
     """The records of each kind by their pages, by name and day."""
-    found = {}
+    places = {}
     for kind in SEASON_KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
-        found[kind] = tuple(in_parts(f"records/{kind}", paged(rows, PAGE), TILDE).items())
-    return found
+        places[kind] = tuple(in_parts(f"records/{kind}", paged(rows, PAGE), TILDE).items())
+    return places
 
 
 def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
@@ -547,11 +547,11 @@ def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
 
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
     """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision."""
-    found: dict[tuple[str, str, str], str] = {}
+    places: dict[tuple[str, str, str], str] = {}
     for row, place in _each_place(_season_places(records)):
         for about in ("", row.about):
-            found.setdefault((row.kind, row.who, about), place)
-    return found
+            places.setdefault((row.kind, row.who, about), place)
+    return places
 
 
 def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
@@ -567,14 +567,14 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
     first = b.Linked("first page", "index.html")
     lead = ("Grades and decisions as they came, with their calls. Supported claims: ", first)
     kinds = tuple(
-        (b.Linked(title, pages[0][0]), f", {counted(sum(len(rows) for _, rows in pages), 'record')}. {said}")
-        for title, said, pages in shown
+        (b.Linked(title, pages[0][0]), f", {counted(sum(len(rows) for _, rows in pages), 'record')}. {intro}")
+        for title, intro, pages in shown
     )
     yield (
         SEASON_RECORDS,
         frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **{**BELOW, "here": "panel"})),
     )
-    for title, said, pages in shown:
+    for title, intro, pages in shown:
         for path, rows, parts in beside(pages):
             lines = []
             for row in rows:
@@ -582,7 +582,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
                 lines.append(b.Row(cells, row.anchor, clean(row.who, 80)))
-            of, up = f"{said} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
+            of, up = f"{intro} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
             heads = ("By", "Of", "Content", "Calls")
             yield (
                 path,

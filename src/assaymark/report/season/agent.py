@@ -49,11 +49,11 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
         for kind, lead, rows, head in kinds:
             title, back = book.say(f"further.{kind}", agent=name), b.Linked(name, f"{book.path}#{kind}")
             for path, some, links in beside(d.parts_of(book.path, kind, rows).items(), **named):
-                made: b.Block
+                block: b.Block
                 if kind == "decisions":
-                    made = d.decision_listing(book, some)
+                    block = d.decision_listing(book, some)
                 elif kind == "ledger":
-                    made = d.ledger_table(book, some, places, "claim-lines")
+                    block = d.ledger_table(book, some, places, "claim-lines")
                 else:
                     lost = tuple(
                         (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
@@ -61,8 +61,8 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
                         for step, text in some
                     )  # fmt: skip
                     heads = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text"))
-                    made = b.Table(heads, lost, summary="", stacked=True)
-                yield b.Page(path, title, lead, blocks=(*head, made), up=back, parts=links,
+                    block = b.Table(heads, lost, summary="", stacked=True)
+                yield b.Page(path, title, lead, blocks=(*head, block), up=back, parts=links,
                              styles=("season-agent.css",))  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
     words, agent, steps = book.words, book.agent, book.steps
     place = book.run.decided.place(agent.name)
     # The ranks that it can have, of how many.
-    of, ranks = sum(one.first is not None for one in book.run.decided.places), book.say("head.no_place")
+    of, ranks = sum(place.first is not None for place in book.run.decided.places), book.say("head.no_place")
     if place.first is not None and place.last is not None:
         ranks = book.say("head.places", first=place.first, last=place.last, of=of)
         if place.first == place.last:
@@ -99,10 +99,10 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     # What it holds, and its last decisions.
     shown = list[b.Block]()
-    if (held := d.holdings(words, steps, _HELD)) is not None:
-        when = b.bold(words.say("decisions.held", day=words.day(held[0].day)))
+    if (holdings := d.holdings(words, steps, _HELD)) is not None:
+        when = b.bold(words.say("decisions.held", day=words.day(holdings[0].day)))
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
-        shown.append(b.Text((when, f": {cash} {held[1]}; {most}: {held[2]}")))
+        shown.append(b.Text((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
@@ -125,19 +125,19 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
 
 def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
     """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
-    heading, made = book.say("earned.section"), d.account_figure(book.lookup, book.agent.name, title="", data=file)
-    if made is None:
+    heading, account = book.say("earned.section"), d.account_figure(book.lookup, book.agent.name, title="", data=file)
+    if account is None:
         return b.Section("earned", heading, book.say("earned.no_path")), ""
     words, (own, *others) = book.words, d.account_paths(book.lookup, book.agent.name)
     navs = [d.on_days(path, own.days) for path in (own, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
         lead = book.say("earned.answer_alone", own=gains[0], n=len(own.days))
-        return b.Section("earned", heading, lead, (made[0],)), made[1]
+        return b.Section("earned", heading, lead, (account[0],)), account[1]
     baseline = words.word("baseline", d.called(others[0]))
     lead = book.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
     if others[0].name not in EQUAL_WEIGHT:
-        return b.Section("earned", heading, lead, (made[0],)), made[1]
+        return b.Section("earned", heading, lead, (account[0],)), account[1]
     # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
     item = book.one("season.excess", baseline=others[0].name)
     points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
@@ -154,7 +154,7 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
             zero = "holds_zero" if item.low <= 0 <= item.high else "clear_of_zero"
             interval = words.say("earned.daily", points=daily, level=level, n=item.n, low=low, high=high)
             more += f" {interval} {words.say(f'earned.{zero}')}"
-    return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), made[0])), made[1]
+    return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), account[0])), account[1]
 
 
 def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
@@ -162,10 +162,10 @@ def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)
     agreement = None if row is None else row.agreement
-    known = [grade for grade in book.grades if grade.composite is not None]
+    graded = [grade for grade in book.grades if grade.composite is not None]
     if row is None or agreement is None:
         return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
-    points = sorted(one.composite or 0.0 for one in known) or [agreement.low, agreement.high]
+    points = sorted(grade.composite or 0.0 for grade in graded) or [agreement.low, agreement.high]
     kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.state]
     if kind == "single" and not place.shown:
         kind = "alone"
@@ -174,7 +174,7 @@ def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     sentence = book.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
     if row.absent:
         sentence += f" {book.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
-    first = book.one("season.composite", judge=known[0].judge if known else "")
+    first = book.one("season.composite", judge=graded[0].judge if graded else "")
     judged = lookup.note(first, sentence)
     if row.total is None:
         return (judged,)
@@ -182,7 +182,7 @@ def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     total = book.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*own, *tier)), strict=True))
-        total = book.say("head.range", n=len(known), **ends)
+        total = book.say("head.range", n=len(graded), **ends)
     return judged, " ", lookup.note(book.one(name), total)
 
 
@@ -199,8 +199,8 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     wrong = [(step, text) for step in book.steps for text in step.mismatches]
     listed = b.Linked(book.say("reliability.all"), next(iter(d.parts_of(book.path, "checks", wrong)))) if wrong else ""
     some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
-    points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
-    judged = book.say("reliability.judged", points=tuple(words.number(one, 0) for one in points)) if points else ""
+    points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
+    judged = book.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
     item = book.one("season.reliability")
     answer = book.say("reliability.listed", n=len(wrong)) if wrong else book.say("reliability.unchecked")
     if item is not None and item.value is None:
@@ -212,8 +212,8 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
             answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
     reliable = (note(item, answer), *some, listed, judged)
     # What was known of the future, and what each judge says of it, where one saw some.
-    looked = [one for one in usable if one.lookahead is not None]
-    failed = sum(one.lookahead != "pass" for one in looked)
+    looked = [grade for grade in usable if grade.lookahead is not None]
+    failed = sum(grade.lookahead != "pass" for grade in looked)
     seen: list[b.Inline] = [book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")]
     if not looked:
         seen = [f"{seen[0]} {book.say('lookahead.nobody')}"]
@@ -221,11 +221,11 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
         key = "lookahead.found" if failed else "lookahead.clear"
         text = f"{seen[0]} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
         seen = [note(book.one("season.lookahead"), text)]
-    for one in looked if failed else ():
-        mark = b.Mark("supported" if one.lookahead == "pass" else "contradicted")
-        why, word = clean(one.lookahead_reason, _WHY), words.word("lookahead_word", one.lookahead or "")
+    for grade in looked if failed else ():
+        mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
+        why, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
         said_why = b.written(f" {words.quoted(why)}") if why else ""
-        seen.append((mark, b.bold(clean(one.judge, 60)), f": {word}", said_why, "."))
+        seen.append((mark, b.bold(clean(grade.judge, 60)), f": {word}", said_why, "."))
     rows: tuple[tuple[str, b.Inline], ...] = (
         (book.say("lookahead.title"), b.spaced(seen, " ")),
         (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
@@ -249,7 +249,7 @@ def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
         if isinstance(counts, dict) and counts:
             most = tuple(f"{clean(name, 40)} {words.amount(n)}" for name, n in list(counts.items())[:_SYMBOLS])
             said_of.append(book.say("thrash.by_symbol", symbols=most))
-    if grades := [one.reasoning[TEMPORAL] for one in usable if TEMPORAL in one.reasoning]:
+    if grades := [grade.reasoning[TEMPORAL] for grade in usable if TEMPORAL in grade.reasoning]:
         low, high = map(words.points, (min(grades), max(grades)))
         said_of.append(book.say("thrash.beside", low=low, high=high))
     return book.lookup.note(item, " ".join(said_of))
@@ -269,15 +269,15 @@ def _graded(book: AgentIndex) -> b.Section:
     answer = book.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
         answer = book.say("graded.answer", count=words.few(len(usable)))
-    places = {one.judge: book.lookup.record("grades", one.judge, book.agent.name) for one in book.grades}
+    places = {grade.judge: book.lookup.record("grades", grade.judge, book.agent.name) for grade in book.grades}
     if usable:
         # Points of every judge, with what a judge gave in brackets where the fact check lowered it.
-        heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(one.judge, 40) for one in usable))
+        heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
         drawn, lines = list[tuple[b.Figure]](), list[tuple[b.Inline, ...]]()
         for axis in _AXES:
             parts = [
                 (words.part(part), words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
-                 *(b.Linked(_given(book, one, axis, part.name), places[one.judge]) for one in usable))
+                 *(b.Linked(_given(book, grade, axis, part.name), places[grade.judge]) for grade in usable))
                 for part in getattr(plan, axis)
             ]  # fmt: skip
             table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
@@ -289,30 +289,30 @@ def _graded(book: AgentIndex) -> b.Section:
         below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
-            book.say("graded.capped", part=words.part(part), judge=clean(one.judge, 60),
-                     given=words.number(one.capped[part.name], 0), counted=words.number(one.evidence[part.name], 0))
-            for part in plan.evidence for one in usable if part.name in one.capped and part.name in one.evidence
+            book.say("graded.capped", part=words.part(part), judge=clean(grade.judge, 60),
+                     given=words.number(grade.capped[part.name], 0), counted=words.number(grade.evidence[part.name], 0))
+            for part in plan.evidence for grade in usable if part.name in grade.capped and part.name in grade.evidence
         )  # fmt: skip
         if lowered:
             below += [b.Text(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
     # A row for each judge: its composite, the axes and the outcome; and what it wrote.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
-    shown = book.lookup.shown(book.agent.name) or sum(one.composite is not None for one in book.grades) > 1
-    for one in book.grades:
-        judge, state = clean(one.judge, 60), words.word("reply", one.state)
-        if one.state != "ok":
-            why = state + (f" ({clean(one.reason, 300)})" if one.reason else "")
+    shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
+    for grade in book.grades:
+        judge, state = clean(grade.judge, 60), words.word("reply", grade.state)
+        if grade.state != "ok":
+            why = state + (f" ({clean(grade.reason, 300)})" if grade.reason else "")
             texts.append((judge, b.written(book.say("graded.missing", why=why))))
             rows.append((judge, *([state] * 5)))
             continue
-        verdict, summary = clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY)
+        verdict, summary = clean(grade.verdict, _VERDICT), clean(grade.summary, _SUMMARY)
         quoted = [b.bold(words.quoted(verdict))] if verdict else []
         quoted += [b.written(words.quoted(summary))] if summary else []
         texts.append((judge, b.spaced(quoted, " ")))
-        values = (one.composite, *map(one.axes.get, ("reasoning", "evidence", "process")), one.outcome)
+        values = (grade.composite, *map(grade.axes.get, ("reasoning", "evidence", "process")), grade.outcome)
         cells = [none if value is None else words.number(value, 1) for value in values]
-        cells[-1] = words.term("state", one.outcome_state) if one.outcome is None else cells[-1]
-        first, *others = [b.Linked(cell, places[one.judge]) for cell in cells]
+        cells[-1] = words.term("state", grade.outcome_state) if grade.outcome is None else cells[-1]
+        first, *others = [b.Linked(cell, places[grade.judge]) for cell in cells]
         # Of a single judge the composite is the total.
         rows.append((judge, first if shown else b.Styled(words("frame.withheld"), "gap"), *others))
     if usable:
@@ -330,9 +330,9 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
     parts: Sequence[SubComponent] = getattr(plan, axis)
     rows, contested, judges = list[PartRow](), 0, list[JudgeWords]()
     for part in parts:
-        graded = [(one, getattr(one, axis)[part.name]) for one in usable if part.name in getattr(one, axis)]
-        lowered = [(one.capped[part.name], points) for one, points in graded if part.name in one.capped]
-        judged = [(points, book.lookup.judge_place(one.judge)) for one, points in graded]
+        graded = [(grade, getattr(grade, axis)[part.name]) for grade in usable if part.name in getattr(grade, axis)]
+        lowered = [(grade.capped[part.name], points) for grade, points in graded if part.name in grade.capped]
+        judged = [(points, book.lookup.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
         contested += len({band(points, plan=plan) for points, _ in judged}) > 1
@@ -340,16 +340,16 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
     desc = words.say("graded.desc", n=len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
-    for one in usable:
-        given = ", ".join(f"{words.part(part)} {_given(book, one, axis, part.name)}" for part in parts)
-        if (at := book.lookup.judge_place(one.judge)) is not None:
-            judges.append(JudgeWords(at, clean(one.judge, 60), given))
+    for grade in usable:
+        given = ", ".join(f"{words.part(part)} {_given(book, grade, axis, part.name)}" for part in parts)
+        if (at := book.lookup.judge_place(grade.judge)) is not None:
+            judges.append(JudgeWords(at, clean(grade.judge, 60), given))
     return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 
 
-def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
-    points, words = getattr(one, axis).get(part), book.words
+def _given(book: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
+    points, words = getattr(grade, axis).get(part), book.words
     if points is None:
         return book.say("graded.not_graded")
-    given = f" ({book.say('graded.given', points=words.number(one.capped[part], 0))})" if part in one.capped else ""
+    given = f" ({book.say('graded.given', points=words.number(grade.capped[part], 0))})" if part in grade.capped else ""
     return f"{words.number(points, 0)}{given}"

@@ -41,7 +41,7 @@ def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that a decision is found by."""
     traded = any(fill.kind == "order" for fill in step.fills)
     came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
-    return tuple(key for key, found in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if found)
+    return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
 
 
 def order_count(step: StepRecord) -> int:
@@ -68,7 +68,7 @@ def problem_of(step: StepRecord) -> str:
 def decision_bytes(step: StepRecord) -> int:
     """About how many bytes a decision takes: its texts, and markup for each thing that it lists."""
     refused, reasons = [order.text[:_REASON] for order in step.rejections], step.decision.rationales
-    texts = [one.text[:size] for size in (_TEXT, _SHOWN) for one in reasons]
+    texts = [rationale.text[:size] for size in (_TEXT, _SHOWN) for rationale in reasons]
     orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
     wrong = [text[:_REASON] for text in step.mismatches]
     listed = sum(map(len, (orders, step.fills, step.rejections, step.decision.flags, wrong, reasons)))
@@ -81,12 +81,12 @@ def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]
     Decisions and claims are newest first; pages end at the same row in every language. None where there is nothing.
     """
 
-    def size(one: Any) -> int:
+    def size(record: Any) -> int:
         if kind == "decisions":
-            return decision_bytes(one)
+            return decision_bytes(record)
         if kind == "ledger":
-            return b.row_bytes(_ROW_BYTES, (clean(one.quote, _QUOTE), clean(one.saw, _SAW), *one.judges))
-        return b.row_bytes(220, (one[0].day, one[1][:_REASON]))
+            return b.row_bytes(_ROW_BYTES, (clean(record.quote, _QUOTE), clean(record.saw, _SAW), *record.judges))
+        return b.row_bytes(220, (record[0].day, record[1][:_REASON]))
 
     listed = rows if kind == "checks" else rows[::-1]
     stem = f"{path.removesuffix('.html')}/{kind}"
@@ -119,7 +119,7 @@ def source(book: AgentIndex, step: StepRecord) -> str:
 
 def reason_words(words: Words, step: StepRecord) -> b.Inline:
     """The first sentence of the reasons of a decision; empty where it gave none."""
-    texts = (one.text.strip() for one in step.decision.rationales)
+    texts = (rationale.text.strip() for rationale in step.decision.rationales)
     first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
     return b.written(words.quoted(first)) if first else ""
 
@@ -133,8 +133,8 @@ def trades_words(words: Words, step: StepRecord) -> str:
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
     shown += [words.say("count.refused", n=len(step.rejections))] if step.rejections else []
-    said = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
-    return said[0].upper() + said[1:]
+    sentence = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
+    return sentence[0].upper() + sentence[1:]
 
 
 def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.Listing:
@@ -158,25 +158,25 @@ def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     more = len(given) - _ORDERS
     refused: list[b.Inline] = []
     for refusal in step.rejections:
-        said: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
+        line: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
         if refusal.text and refusal.text != refusal.reason:
             shown = f"{words.say('decisions.shown')} {words.quoted(clean(refusal.text, _REASON))}"
-            said = *said, " ", b.small(shown)
-        refused.append(said)
+            line = *line, " ", b.small(shown)
+        refused.append(line)
     fills: list[b.Inline] = []
     for fill in step.fills:
         bought = fill.quantity > 0
         kind = {"dividend": "dividend", "split": "split" if bought else "reverse_split"}.get(
             fill.kind, "paid_out" if fill.kind != "order" else "bought" if bought else "sold"
         )
-        told = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
+        trade = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
                          cash=words.amount(-fill.cost, 2))  # fmt: skip
         if kind not in ("dividend", "split", "reverse_split"):
             cost = f", {words.say('decisions.cost', cost=words.amount(fill.cost, 2))}" if fill.cost else ""
-            told += f", {words.say('decisions.no_price')}" if fill.price is None else (
+            trade += f", {words.say('decisions.no_price')}" if fill.price is None else (
                 f" {words.say('decisions.at', price=words.amount(fill.price, 2))}{cost}"
             )  # fmt: skip
-        fills.append(told)
+        fills.append(trade)
     kinds: dict[str, Sequence[b.Inline]] = {
         "orders" if order_count(step) else "no_orders":
             [*orders, *([words.say("decisions.more", n=more)] if more > 0 else [])],
@@ -195,16 +195,16 @@ def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     if not reasons and not silent:
         texts.append(b.Text(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
-    for kind, text in ((one.kind, one.text) for one in reasons):
+    for kind, text in ((rationale.kind, rationale.text) for rationale in reasons):
         if kind != last:
             texts.append(b.Text(words.word("text", kind), "hd"))
         last, left = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
-        kept = "\n".join(filter(None, lines))
-        body: tuple[b.Text, ...] = (b.Text(b.written(kept), "said"),)
+        passage = "\n".join(filter(None, lines))
+        body: tuple[b.Text, ...] = (b.Text(b.written(passage), "said"),)
         body += (b.Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
-        folded = len(kept) > _SHOWN or left > 0
-        texts.append(b.Group(b.written(clean(kept, _SHOWN // 2)), body, folded="closed") if folded else body[0])
+        folded = len(passage) > _SHOWN or left > 0
+        texts.append(b.Group(b.written(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
     blocks = (b.Text(b.spaced(below, " · "), "sub"), b.Beside((tuple(texts), (b.Facts(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
@@ -241,19 +241,19 @@ def mismatch_words(words: Words, text: str) -> str:
     """A mismatch in the language of the page; a sentence of another form stays as it was recorded, made safe."""
     shown = clean(text, _REASON)
     if moved := _MOVE.fullmatch(shown):
-        said = "acted" if moved["actions"] else "moved"
-        return words.say(f"mismatch.price.{said}", **{key: value or "" for key, value in moved.groupdict().items()})
-    found = _SENTENCE.fullmatch(shown)
-    if found is None:
+        verb = "acted" if moved["actions"] else "moved"
+        return words.say(f"mismatch.price.{verb}", **{key: value or "" for key, value in moved.groupdict().items()})
+    match = _SENTENCE.fullmatch(shown)
+    if match is None:
         return shown
     try:
-        stated, recomputed = (words.catalogue.number(float(found[name]), ".10g") for name in ("stated", "recomputed"))
+        stated, recomputed = (words.catalogue.number(float(match[name]), ".10g") for name in ("stated", "recomputed"))
     except ValueError:
         return shown
-    what = words.word("mismatch", found["kind"])
-    if found["symbol"]:
-        what = words.say("mismatch.of", what=what, symbol=found["symbol"])
-    where = words.say(f"mismatch.where.{found['where'].replace(' ', '_')}") if found["where"] else ""
+    what = words.word("mismatch", match["kind"])
+    if match["symbol"]:
+        what = words.say("mismatch.of", what=what, symbol=match["symbol"])
+    where = words.say(f"mismatch.where.{match['where'].replace(' ', '_')}") if match["where"] else ""
     return words.say("mismatch.said", what=what, stated=stated, recomputed=recomputed, where=where)
 
 
@@ -280,32 +280,32 @@ def ledger_table(
         word = b.bold(words.word("claim_state", key))
         return (b.Mark(key), word) if key in STATES else (word,)
 
-    for one in lines:
+    for line in lines:
         # How the number was matched; what was computed from bars says over which time.
         rules = []
-        for rule in one.rule.split(", ")[:_RULES] if one.rule else ():
+        for rule in line.rule.split(", ")[:_RULES] if line.rule else ():
             over = _OVER.fullmatch(rule)
             span = words.say(f"span.{over['unit']}", n=int(over["count"])) if over else ""
             rules.append(words.say(f"claim_over.{over['what']}", span=span) if over else words.word("claim_rule", rule))
-        said: b.Inline = b.written(words.quoted(clean(one.quote, _QUOTE)))
-        if one.which:
-            before, which, after = excerpt(one.quote, one.start, one.which, _REACH)
+        quote: b.Inline = b.written(words.quoted(clean(line.quote, _QUOTE)))
+        if line.which:
+            before, which, after = excerpt(line.quote, line.start, line.which, _REACH)
             opened, closed = words.quoted("\n").split("\n")
-            said = (b.written(opened + before), b.bold(which), b.written(after + closed))
-        saw, key, differ = clean(one.saw, _SAW), one.numbers or NO_NUMBER, one.disagree
+            quote = (b.written(opened + before), b.bold(which), b.written(after + closed))
+        saw, key, differ = clean(line.saw, _SAW), line.numbers or NO_NUMBER, line.disagree
         seen = "; ".join(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
             for part in saw.split("; ")
         )
         # One state where all of the panel say so; otherwise each state with who says it.
-        judged, states = list[b.Inline](), dict.fromkeys(one.judges.values())
+        judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for given in states:
             judged.append(state(given))
-            if len(states) > 1 or len(one.judges) < len(book.run.plan.panel):
-                judged.append(b.small(", ".join(clean(judge, 40) for judge, says in one.judges.items()
+            if len(states) > 1 or len(line.judges) < len(book.run.plan.panel):
+                judged.append(b.small(", ".join(clean(judge, 40) for judge, says in line.judges.items()
                                                 if says == given)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
-            b.Linked(words.day(one.day), places.get(one.number, "")), said,
+            b.Linked(words.day(line.day), places.get(line.number, "")), quote,
             b.written(seen) if saw else b.small(words.say("ledger.no_field")),
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
@@ -336,21 +336,21 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
     """What share the material bears out and what chance would, where layers differ, and each state in each layer."""
     if not book.lines:
         return ()
-    item, words, found = book.one("season.ledger"), book.words, list[b.Inline]()
+    item, words, lines = book.one("season.ledger"), book.words, list[b.Inline]()
     if item is not None and item.value is None:
-        found.append(book.say("ledger.no_share", why=words.term("state", item.state)))
+        lines.append(book.say("ledger.no_share", why=words.term("state", item.state)))
     elif item is not None and item.value is not None:
-        said = book.say("ledger.share", share=words.percent(item.value), n=item.n)
+        sentence = book.say("ledger.share", share=words.percent(item.value), n=item.n)
         chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
         if isinstance(chance, (int, float)) and isinstance(corrected, (int, float)):
             values = {"chance": words.percent(float(chance)), "corrected": words.number(float(corrected), 2)}
-            said = f"{said} {book.say('ledger.chance', **values)}"
-        found.append(book.lookup.note(item, said))
+            sentence = f"{sentence} {book.say('ledger.chance', **values)}"
+        lines.append(book.lookup.note(item, sentence))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
     if isinstance(silent, int) and isinstance(steps, int):
-        found.append(book.say("ledger.silent", silent=silent, n=steps))
-    found.append(book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines)))
-    found += [book.say("ledger.partial")] if book.run.partial else []
+        lines.append(book.say("ledger.silent", silent=silent, n=steps))
+    lines.append(book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines)))
+    lines += [book.say("ledger.partial")] if book.run.partial else []
     # How often each state occurs in each layer, over the whole fact check.
     judges = [judge.name for judge in book.run.plan.panel if any(judge.name in line.judges for line in book.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in book.lines)]
@@ -363,7 +363,7 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
     )
     heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
     counts = b.Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
-    return *b.notes((*found, book.say("ledger.derivable"))), counts
+    return *b.notes((*lines, book.say("ledger.derivable"))), counts
 
 
 # --- accounts: paths against baselines; returns are facts and are shown whatever may be claimed -----------------------
@@ -378,11 +378,11 @@ _HELD, _LATEST = 3, 5
 
 def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
     """A path on the days of another, from its start on. On a day that it lacks it stays where it was."""
-    known: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
-    found = [path.start]
+    by_day: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
+    values = [path.start]
     for day in days:
-        found.append(known.get(day, found[-1]))
-    return np.array(found)
+        values.append(by_day.get(day, values[-1]))
+    return np.array(values)
 
 
 def account_paths(book: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
@@ -402,8 +402,8 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
     paths, words = account_paths(book, only), book.words
     if not paths:
         return None
-    days = max((one.days for one in paths if not one.baseline), key=len)
-    first = next((one for one in paths if one.baseline), None)
+    days = max((path.days for path in paths if not path.baseline), key=len)
+    first = next((path for path in paths if path.baseline), None)
     lines, rows, falling = list[NavLine](), list[tuple[b.Inline, ...]](), list[str]()
     for path in paths:
         nav, of = on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
@@ -453,31 +453,31 @@ def holdings(words: Words, steps: Sequence[StepRecord], most: int = _HELD) -> tu
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
         return None
-    held = last.book.positions if last.book else {}
-    found = sorted(((symbol, n) for symbol, n in held.items() if n), key=lambda one: (-abs(one[1]), one[0]))
-    shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in found[:most]]
-    shown += [words.say("accounts.held_more", n=len(found) - most)] if len(found) > most else []
+    positions = last.book.positions if last.book else {}
+    owned = sorted(((symbol, n) for symbol, n in positions.items() if n), key=lambda pair: (-abs(pair[1]), pair[0]))
+    shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in owned[:most]]
+    shown += [words.say("accounts.held_more", n=len(owned) - most)] if len(owned) > most else []
     cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
 
 def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
     """What each agent holds after its last decision, by name, and the last decisions of all, newest first."""
-    words, held, latest = book.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
+    words, owned, latest = book.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     for name in book.agents:
         if (last := holdings(words, book.run.steps.get(name, ()))) is not None:
             agent = b.Linked(clean(name, 60), book.pages[name])
-            held.append((agent, words.amount(last[0].nav or 0.0), *last[1:]))
-    found = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]
-    found.sort(key=lambda one: (one[0], -one[2].number), reverse=True)
-    for day, name, step in found[:_LATEST]:
+            owned.append((agent, words.amount(last[0].nav or 0.0), *last[1:]))
+    recent = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]
+    recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
+    for day, name, step in recent[:_LATEST]:
         place = decision_places(book.pages[name], book.run.steps[name])[step.number]
         reason = reason_words(words, step)
-        said: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
-        latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), book.pages[name]), said))
+        trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
+        latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), book.pages[name]), trades))
     of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))
     of_latest = (words.say("accounts.day"), words("board.agent"), words.say("accounts.decided"))
-    tables = (("holdings", of_held, held, frozenset((1, 2)), "held"),
+    tables = (("holdings", of_held, owned, frozenset((1, 2)), "held"),
               ("latest", of_latest, latest, frozenset[int](), "latest who"))  # fmt: skip
     columns = tuple(
         (b.Group(words.say(f"accounts.{name}"), (b.Table(heads, tuple(rows), right, "", stacked=True, style=style),)),)

@@ -40,13 +40,13 @@ _DAYS: Final = 30
 def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is where these lie below the site."""
     run, words, now = book.run, book.words, verdicts_of(book)
-    known = run.publications or (now,)
+    editions = run.publications or (now,)
     # What was claimed and not before, and what no longer; a sentence only while it is supported now.
     changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
-    for one, before in zip(known, (None, *known[:-1]), strict=True):
+    for edition, before in zip(editions, (None, *editions[:-1]), strict=True):
         lines, old, latest = (
-            {} if made is None else {str(entry["about"]): entry for entry in made["verdicts"]}
-            for made in (one, before, now)
+            {} if version is None else {str(entry["about"]): entry for entry in version["verdicts"]}
+            for version in (edition, before, now)
         )
         changed = list[str]()
         for key, entry in lines.items():
@@ -59,32 +59,32 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
             else:
                 condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
                 changed.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
-        changes.append((one, before, changed))
+        changes.append((edition, before, changed))
     yield from _files(book, folder, changes)
     yield VERDICTS, json.dumps(now, indent=1) + "\n"
     if run.next_decision:  # the decisions that are still to come, as one event that repeats on weekdays
         until = f"{run.plan.calendar.last}{run.next_decision[10:]}"
-        made, first, last = (
+        stamp, first, last = (
             datetime.fromisoformat(text).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
             for text in (run.decided_at, run.next_decision, until)
         )
         title = words.say("feeds.event", season=clean(run.plan.title or run.plan.name, 60))
         event = (
             "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assaymark//season//EN", "BEGIN:VEVENT",
-            f"UID:{run.plan_hash[:32]}@assaymark", f"DTSTAMP:{made}", f"DTSTART:{first}",
+            f"UID:{run.plan_hash[:32]}@assaymark", f"DTSTAMP:{stamp}", f"DTSTART:{first}",
             f"RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL={last}",
             "SUMMARY:" + "".join(f"\\{c}" if c in "\\;," else c for c in title), "END:VEVENT", "END:VCALENDAR",
         )  # fmt: skip
         yield CALENDAR, "\r\n".join((*event, ""))
     # Every publication with its tally, what changed, and its verdicts as a file; newest first.
     rows, files = list[tuple[Inline, ...]](), list[tuple[str, str]]()
-    for at, (one, before, changed) in enumerate(changes, 1):
-        file = f"archive/{at:03d}-{clean(str(one['day']), 10)}.json"
-        files.append((file, json.dumps(one, indent=1) + "\n"))
-        counts = tuple(words.amount(one["tally"][level]) for level in LEVELS)
+    for at, (edition, before, changed) in enumerate(changes, 1):
+        file = f"archive/{at:03d}-{clean(str(edition['day']), 10)}.json"
+        files.append((file, json.dumps(edition, indent=1) + "\n"))
+        counts = tuple(words.amount(edition["tally"][level]) for level in LEVELS)
         what = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
         link = Linked("JSON", book.up + file if run.publications else VERDICTS)
-        rows.append((words.day(str(one["day"])), words.amount(int(one["days"])), *counts, what, link))
+        rows.append((words.day(str(edition["day"])), words.amount(int(edition["days"])), *counts, what, link))
     heads = (
         words.say("archive.day"), words.say("archive.days"), *(words(f"level.{level}.tally") for level in LEVELS),
         words.say("archive.changed"), words.say("archive.file"),
@@ -98,7 +98,7 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
 
 def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
     """What is claimed, in the words of the pages: of an unsupported claim what it is about, its agents by name."""
-    run, found = book.run, []
+    run, entries = book.run, []
     for verdict in run.decided.verdicts:
         level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
         entry: dict[str, Any] = {"about": f"{verdict.kind}: {', '.join(subjects)}", "level": level}
@@ -107,13 +107,13 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
         else:
             claim = said_claim(book, verdict)
             entry |= {"sentence": claim.sentence, "condition": claim.condition}
-        found.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, verdict)]})
-    found.sort(key=lambda one: (LEVELS.index(one["level"]), one["about"]))
+        entries.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, verdict)]})
+    entries.sort(key=lambda entry: (LEVELS.index(entry["level"]), entry["about"]))
     return {
         "format": FORMAT, "season": run.plan.name, "title": clean(run.plan.title or run.plan.name, 120),
         "plan_hash": run.plan_hash, "software": f"assaymark {__version__}", "day": run.last, "days": run.days,
-        "tally": {level: sum(one["level"] == level for one in found) for level in LEVELS},
-        "tiers": [sorted(tier) for tier in run.decided.tiers], "verdicts": found,
+        "tally": {level: sum(entry["level"] == level for entry in entries) for level in LEVELS},
+        "tiers": [sorted(tier) for tier in run.decided.tiers], "verdicts": entries,
     }  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def _files(
             "" if step.book is None else step.book.cash, float(order_count(step)), "; ".join(order_texts(step)),
             float(sum(fill.kind == "order" for fill in step.fills)), float(len(step.rejections)),
             sum(fill.cost for fill in step.fills if fill.kind == "order"), "; ".join(step.decision.flags),
-            "; ".join(step.mismatches), " ".join(one.text for one in step.decision.rationales),
+            "; ".join(step.mismatches), " ".join(rationale.text for rationale in step.decision.rationales),
         )
         for name in book.agents
         for step in book.run.steps.get(name, ())
@@ -150,13 +150,13 @@ def _files(
     heads = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
     yield DECISIONS, csv_text(heads.split(), rows)
     run, words, days, entries = book.run, book.words, dict[str, list[str]](), list[tuple[str, ...]]()
-    for one, before, changed in changes:
+    for edition, before, changed in changes:
         if before is None or changed:
-            levels = (f"{words.amount(one['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)
-            title = words.say("feeds.verdicts", day=words.day(str(one["day"])), tally=", ".join(levels))
+            levels = (f"{words.amount(edition['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)
+            title = words.say("feeds.verdicts", day=words.day(str(edition["day"])), tally=", ".join(levels))
             text = "\n".join(changed) or words.say("feeds.unchanged")
-            key = f"verdicts/{content_id([one['day'], one['tally'], text])[:12]}"
-            entries.append((str(one["day"]), "verdicts", key, title, text, "claims.html"))
+            key = f"verdicts/{content_id([edition['day'], edition['tally'], text])[:12]}"
+            entries.append((str(edition["day"]), "verdicts", key, title, text, "claims.html"))
     for name in book.agents:
         for step in run.steps.get(name, ()):
             days.setdefault(step.day, []).append(f"{clean(name, 60)}: {trades_words(words, step)}")
@@ -217,7 +217,7 @@ _STYLE: Final = (
 def share_card(book: SeasonIndex) -> str:
     """The picture, 1200 by 630, as a drawing that stands alone."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
-    claim = next((one for level in said_levels(book) for one in level.claims if isinstance(one, Quote)), None)
+    claim = next((claim for level in said_levels(book) for claim in level.claims if isinstance(claim, Quote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
@@ -266,9 +266,9 @@ def share_card(book: SeasonIndex) -> str:
 
 def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[svg.Element]:
     for at, text in enumerate(lines):
-        found = label(x, y + 1.3 * size * at, text, kind)
-        found.font_size = size
-        yield found
+        element = label(x, y + 1.3 * size * at, text, kind)
+        element.font_size = size
+        yield element
 
 
 def wrapped(text: str, size: float, width: float) -> list[str]:
@@ -298,7 +298,7 @@ def preview(drawing: str) -> bytes:
 def preview_name() -> str:
     """The picture for previews: PNG, since few sites show drawings; the drawing where no font is installed."""
     none, *letters = (
-        preview(f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{one}</svg>')
-        for one in ("", *(f'<text y="9" font-family="{font}">a</text>' for font in ("serif", "sans-serif")))
+        preview(f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{text}</svg>')
+        for text in ("", *(f'<text y="9" font-family="{font}">a</text>' for font in ("serif", "sans-serif")))
     )
     return CARD if none in letters else "share.png"

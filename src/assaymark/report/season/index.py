@@ -246,8 +246,8 @@ class Words:
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
         """A button for all rows, then one for each key that a row has, in the order of ``titles``."""
         seen = Counter(keys)
-        found = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
-        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
+        options = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
+        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
 
 
 def whole(value: float) -> int:
@@ -275,12 +275,12 @@ def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[Measured, ...]]:
     """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
-    found = {
+    pages = {
         name if "." in name or name == "contrast" else f"season.{name}": group
         for group, names in _GROUPS.items()
         for name in names.split()
     }
-    rows = rows_of(measurements, {name: name for name in found}, groups={**found, "datasheet": "judges"}, hidden=hidden)
+    rows = rows_of(measurements, {name: name for name in pages}, groups={**pages, "datasheet": "judges"}, hidden=hidden)
     return in_parts("measurements", paged_by(rows, lambda _: 1, ROWS))
 
 
@@ -309,8 +309,8 @@ class SeasonIndex(Index):
     def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
         """Index a season; in English without ``words``."""
         agents = {  # a model of records is called what they call it
-            one.name: one.model_copy(update={"model": one.model.removeprefix(f"{RECORDS}/")})
-            for one in sorted(run.plan.agents, key=lambda agent: (agent.name.casefold(), agent.name))
+            spec.name: spec.model_copy(update={"model": spec.model.removeprefix(f"{RECORDS}/")})
+            for spec in sorted(run.plan.agents, key=lambda agent: (agent.name.casefold(), agent.name))
         }
         order = {judge.name: at for at, judge in enumerate(run.plan.panel)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
@@ -319,9 +319,9 @@ class SeasonIndex(Index):
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
         rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
-        found = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
-        measured = measured_pages(run.measurements, found.hidden)
-        return replace(found, measured=measured, links=measured_links(measured))
+        index = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
+        measured = measured_pages(run.measurements, index.hidden)
+        return replace(index, measured=measured, links=measured_links(measured))
 
     @property
     def graders(self) -> int:
@@ -340,8 +340,8 @@ class SeasonIndex(Index):
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
             verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")
-            found = (v.verdict.publication_level for v in verdicts if frozenset(v.verdict.claim.subjects) == pair)
-            return "" if next(found, "no-claim") != "no-claim" else "not shown: no supported order"
+            levels = (v.verdict.publication_level for v in verdicts if frozenset(v.verdict.claim.subjects) == pair)
+            return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported order"
         if item.name in _POINTS and item.value is not None and not self.shown(item.labels["agent"]):
             return "not graded"
         return ""
@@ -349,36 +349,36 @@ class SeasonIndex(Index):
     def spread(self, item: Measurement) -> str:
         """What stands for a value that is hidden because its agent shares a tier: the range of its judges, in words."""
         agent = item.labels.get("agent", "")
-        found = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
-        n = sum(one.composite is not None for one in self.grades.get(agent, ()))
-        return "" if found is None else self.words("measured.spread", n=n, low=found[0], high=found[1])
+        bounds = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
+        n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
+        return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
         """The range of the judges of an agent, in the points of a kind of measurement; None without a grade."""
-        found = self._points(agent, name, axis)
-        if len(found) == 1 and not self.shown(agent):
+        scores = self._points(agent, name, axis)
+        if len(scores) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)
-        return (min(found), max(found)) if found else None
+        return (min(scores), max(scores)) if scores else None
 
     def tier_range(self, agent: str, name: str, axis: str = "") -> Ends | None:
         """From the lowest to the highest points that a judge gave an agent of the same tier."""
         tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
-        found = [points for one in tier for points in self._points(one, name, axis)]
-        return (min(found), max(found)) if found else None
+        scores = [points for agent in tier for points in self._points(agent, name, axis)]
+        return (min(scores), max(scores)) if scores else None
 
     def _points(self, agent: str, name: str, axis: str) -> list[float]:
         """What the grade of each judge alone comes to: totals and efficiency are in proportion to the composite."""
-        graded = [one for one in self.grades.get(agent, ()) if one.composite is not None]
+        graded = [grade for grade in self.grades.get(agent, ()) if grade.composite is not None]
         if name == "season.axis":
-            return [one.axes[axis] for one in graded if axis in one.axes]
+            return [grade.axes[axis] for grade in graded if axis in grade.axes]
         if name == "season.outcome":
-            return [one.outcome for one in graded if one.outcome is not None]
+            return [grade.outcome for grade in graded if grade.outcome is not None]
         row = self.rows.get(agent)
         if row is None or row.agreement is None:
             return []
         total = {"season.composite": None, "season.efficiency": row.efficiency}.get(name, row.total)
         share = 1.0 if total is None or not row.agreement.median else total / row.agreement.median
-        return [min(share * (one.composite or 0.0), 100.0) for one in graded]
+        return [min(share * (grade.composite or 0.0), 100.0) for grade in graded]
 
     def link(self, item: Measurement | None) -> str:
         """Where a measurement stands, empty for none."""
@@ -400,7 +400,7 @@ class SeasonIndex(Index):
 
     def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may be called the same; None without one."""
-        return next((one for one in self.run.paths if one.name == name and one.baseline == baseline), None)
+        return next((path for path in self.run.paths if path.name == name and path.baseline == baseline), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,9 +39,9 @@ BandNames = tuple[str, str, str]
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names."""
-    known = list(points)
-    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in known)))
-    high = max((bands.strong + _ROOM, *(value + _NEAR for value in known)))
+    values = list(points)
+    low = min((bands.mixed - _ROOM, *(value - _NEAR for value in values)))
+    high = max((bands.strong + _ROOM, *(value + _NEAR for value in values)))
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
@@ -145,9 +145,9 @@ def board_section(book: SeasonIndex) -> b.Section:
         tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
         # What judges grade of an agent without a usable answer is an empty record.
         silent = row is not None and row.state == SILENT
-        graded = any(one.composite is not None for one in book.grades[place.agent]) and not silent
+        graded = any(grade.composite is not None for grade in book.grades[place.agent]) and not silent
         points = () if silent else judged_points(book, place.agent)
-        said = words("board.points", points=total) if graded and not points else None
+        text = words("board.points", points=total) if graded and not points else None
         position: b.Inline = b.Styled(band, "un")
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
@@ -156,7 +156,7 @@ def board_section(book: SeasonIndex) -> b.Section:
             (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
-            drawn(book, place.level, points, said),
+            drawn(book, place.level, points, text),
             *account_facts(book, place.agent),
             (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
@@ -255,12 +255,12 @@ def drawn_head(book: SeasonIndex) -> b.Inline:
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str | None = None) -> Markup:
+def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
     """The strip of an agent, and the same in words (``said``) for those who cannot see it."""
     words, bands = book.words, book.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
     named = words.catalogue.names([words.number(value) for value, _ in points])
-    text = said or (words("board.points", points=named) if points else words("board.ungraded"))
+    text = note or (words("board.points", points=named) if points else words("board.ungraded"))
     strip = Markup(band_strip(bands, scale, level, points))
     return Markup('<span role="img" aria-label="{}">{}</span>').format(text, strip)
 
@@ -268,9 +268,9 @@ def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str |
 def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
     shown = book.shown(agent)
-    found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
-    known = [(points, judge) for points, judge in found if points is not None]
-    return tuple(sorted(known, key=lambda one: one[0])) if shown or len(known) > 1 else ()
+    pairs = [(grade.composite, book.judge_place(grade.judge) if shown else None) for grade in book.grades[agent]]
+    graded = [(points, judge) for points, judge in pairs if points is not None]
+    return tuple(sorted(graded, key=lambda pair: pair[0])) if shown or len(graded) > 1 else ()
 
 
 def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
@@ -292,7 +292,7 @@ def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
 
     item, outcome = book.one("season.outcome", agent=agent), gave("season.outcome")
     if not silent and (item is None or item.value is None):
-        states = {one.outcome_state for one in book.grades[agent] if one.composite is not None} or {"not graded"}
+        states = {grade.outcome_state for grade in book.grades[agent] if grade.composite is not None} or {"not graded"}
         outcome = b.Styled(words.term("state", min(states) if item is None else item.state), "un")
     quick: str = none
     if row is not None and row.agreement is not None:
@@ -322,8 +322,8 @@ def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
 
 def lowest_to_highest(values: Iterable[float]) -> str:
     """The range of the judges in whole points; a dash, because it is no interval."""
-    found = sorted(map(whole, values))
-    return str(found[0]) if found[0] == found[-1] else f"{found[0]}–{found[-1]}"
+    numbers = sorted(map(whole, values))
+    return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
 # --- what they earned -------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
     words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
-    other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
+    other = next((even for at in EQUAL_WEIGHT if (even := book.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = book.one("season.return", **{key: name})
     gain, first = None if item is None else item.value, none

@@ -28,31 +28,31 @@ _NO_LEAD: Final = said("claim.reason.no_lead")
 
 def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
     """How many claims reach each level, as (level, number, words)."""
-    seen, words = Counter(one.verdict.publication_level for one in book.run.decided.verdicts), book.words
+    seen, words = Counter(verdict.verdict.publication_level for verdict in book.run.decided.verdicts), book.words
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
 def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
-    verdicts, words, found = book.run.decided.verdicts, book.words, []
+    verdicts, words, parts = book.run.decided.verdicts, book.words, []
     front = sorted(
         (verdict for verdict in verdicts if verdict.kind in _FRONT), key=lambda verdict: _FRONT.index(verdict.kind)
     )
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
-        quotes = [said_claim(book, one) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        quotes = [said_claim(book, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
         # Unsupported claims by what they are about, with the first of their reasons; equal ones are one line.
         hidden = mine if level == "no-claim" else []
         # With how many agents each that is to rank first cannot be compared, for want of common periods.
         apart = [
-            sum(len(some) for why in one.reasons
+            sum(len(some) for why in verdict.reasons
                 if why.key == _UNTESTED and isinstance(some := why.values["agents"], tuple))
-            for one in hidden if one.kind == "first"
+            for verdict in hidden if verdict.kind == "first"
         ]  # fmt: skip
         alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
-        for one in hidden:
-            key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
-            if alone and one.kind == "first":
+        for claim in hidden:
+            key = withheld_text(claim, words), words.texts(reasons_of(book, claim)[:1])
+            if alone and claim.kind == "first":
                 key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
             about[key] += 1
         groups = tuple(
@@ -65,13 +65,13 @@ def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
             for quote in quotes
         )
         first = max(sum(height <= _ROOM for height in heights), 1)
-        rest = sum(one.verdict.publication_level == level for one in verdicts)
+        rest = sum(verdict.verdict.publication_level == level for verdict in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
         # Only the page of all claims has the rest.
         left: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
         lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
-        found.append(_part(words, level, lines[:first], lines[first:], left))
-    return tuple(found)
+        parts.append(_part(words, level, lines[:first], lines[first:], left))
+    return tuple(parts)
 
 
 Lines = Sequence[Quote | WithheldGroup]
@@ -85,10 +85,10 @@ def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -
 
 def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
     """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
-    found, words = [], book.words
+    parts, words = [], book.words
     for level in LEVELS:
-        mine = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects
-                and one.kind not in ("above", "within") and one.verdict.publication_level == level]  # fmt: skip
+        mine = [verdict for verdict in book.run.decided.verdicts if book.agent.name in verdict.verdict.claim.subjects
+                and verdict.kind not in ("above", "within") and verdict.verdict.publication_level == level]  # fmt: skip
         lines: list[Quote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
             about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
@@ -96,62 +96,62 @@ def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
         more, first = len(lines) - _MOST, 1 if level == "no-claim" else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
         if lines:
-            found.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
-    return tuple(found)
+            parts.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
+    return tuple(parts)
 
 
 def level_blocks(parts: Sequence[b.Said]) -> Block:
     """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
-    held = [part for part in parts if part.claims]
-    sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))
-    return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(held))
+    filled = [part for part in parts if part.claims]
+    sides = tuple(tuple(view for view in filled if (view.level == "no-claim") == hidden) for hidden in (False, True))
+    return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
-def reasons_of(book: SeasonIndex, one: SeasonVerdict) -> tuple[Said, ...]:
+def reasons_of(book: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
     """The reasons of a claim; of an unsupported first rank those that hold for every agent, or who leads would show."""
-    if not _unsupported_first(one):
-        return one.reasons
+    if not _unsupported_first(verdict):
+        return verdict.reasons
     firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
-    kept = [why for why in one.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
-    return tuple(kept) if _NO_LEAD in kept else (*kept, said("claim.reason.no_claimed_lead"))
+    reasons = [why for why in verdict.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
+    return tuple(reasons) if _NO_LEAD in reasons else (*reasons, said("claim.reason.no_claimed_lead"))
 
 
-def _unsupported_first(one: SeasonVerdict) -> bool:
-    return one.kind == "first" and one.verdict.publication_level == "no-claim"
+def _unsupported_first(verdict: SeasonVerdict) -> bool:
+    return verdict.kind == "first" and verdict.verdict.publication_level == "no-claim"
 
 
-def withheld_text(one: SeasonVerdict, words: Words) -> str:
+def withheld_text(verdict: SeasonVerdict, words: Words) -> str:
     """What an unsupported claim is about."""
-    if one.withheld is not None:
-        return words.text(one.withheld)
-    return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
+    if verdict.withheld is not None:
+        return words.text(verdict.withheld)
+    return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(book: SeasonIndex, one: SeasonVerdict) -> Quote:
+def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> Quote:
     """A supported claim with its condition and its clipboard text; what was earned rests on no grade."""
     run, words = book.run, book.words
-    judges = {} if one.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
+    judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in book.agents.values()}
-    built_in = stand_ins(words.catalogue, judges, agents, one.verdict.claim.subjects)
-    quote, condition = words.text(one.statement), f"{built_in} {words.texts(one.condition)}".strip()
+    built_in = stand_ins(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
+    quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
-    plan = clean(one.verdict.plan_hash)
+    plan = clean(verdict.verdict.plan_hash)
     copy = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=plan, **source)
-    return Quote(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
+    return Quote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
-def claim_card(book: SeasonIndex, one: SeasonVerdict) -> b.Card:
+def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     """A verdict with its reasons, its checks, the other rules, and what it rests on."""
-    verdict, words, hidden = one.verdict, book.words, _unsupported_first(one)
+    verdict, words, hidden = decided.verdict, book.words, _unsupported_first(decided)
     level = verdict.publication_level
     ids = list(dict.fromkeys(verdict.measurements))
     if hidden:  # what differs from agent to agent would show who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
     blocks: list[Block] = [
-        Text(withheld_text(one, words), "text") if level == "no-claim" else said_claim(book, one)
+        Text(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
     ]  # fmt: skip
-    why = tuple(map(words.text, reasons_of(book, one)))
+    why = tuple(map(words.text, reasons_of(book, decided)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
               "adversarial": verdict.adversarial_status}  # fmt: skip
@@ -182,14 +182,14 @@ def claim_card(book: SeasonIndex, one: SeasonVerdict) -> b.Card:
         what = words.term("measure", item.name.removeprefix("season."))
         linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
         # Of no unsupported pair, and of no agent that shares its tier.
-        told = level != "no-claim" if "high" in item.labels else not book.hidden(item)
-        value = measured(item, words) if told else Styled(words("frame.withheld"), "gap")
+        shown = level != "no-claim" if "high" in item.labels else not book.hidden(item)
+        value = measured(item, words) if shown else Styled(words("frame.withheld"), "gap")
         rests.append((Linked(linked, book.links[item.id]), ": ", book.spread(item) or value))
     more = len(ids) - len(items)
     rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
     if rests:
         blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(rests), "whys"),), folded="closed"))
-    return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", one.kind), tuple(blocks))
+    return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
 def baseline_words(name: str, words: Words) -> str:
@@ -290,15 +290,15 @@ def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
     agent, own = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
     kind = "guesses" if item.name == "season.author_probe" else "grades"
-    judges = [one.name for one in book.run.plan.panel if item.name != "season.without" or one.name != own]
-    found = [(judge, agent if agent in book.agents else "") for judge in judges]
+    judges = [judge.name for judge in book.run.plan.panel if item.name != "season.without" or judge.name != own]
+    pairs = [(judge, agent if agent in book.agents else "") for judge in judges]
     if item.name in _ONE_JUDGE:
-        found = [(own, agent if agent in book.agents else "")]
+        pairs = [(own, agent if agent in book.agents else "")]
     elif item.name in _DECIDED:
-        kind, found = "decisions", [(agent, "")]
+        kind, pairs = "decisions", [(agent, "")]
     rests = [
         Linked(words(f"measured.{kind}", who=clean(who, 60)), place)
-        for who, of in found
+        for who, of in pairs
         if item.name not in _BOOKS and (place := book.record(kind, who, of))
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()

@@ -49,16 +49,16 @@ def write_site(
     """Write the site of a season."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
-    found = []
+    written = []
     for path, html in site_pages(run, languages, site):
         target = out / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
-        found.append(target)
+        written.append(target)
         if target.name == feeds.CARD and feeds.preview_name() != feeds.CARD:
-            found.append(target.with_name(feeds.preview_name()))
-            found[-1].write_bytes(feeds.preview(html))
-    return found
+            written.append(target.with_name(feeds.preview_name()))
+            written[-1].write_bytes(feeds.preview(html))
+    return written
 
 
 def site_pages(
@@ -77,20 +77,20 @@ def site_pages(
     if problems:
         raise InputError("languages", problems)
     first, folders = SeasonIndex.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
-    for one, folder in zip(catalogues, folders, strict=True):
+    for language, folder in zip(catalogues, folders, strict=True):
         depth = folder.count("/")
-        book = replace(first, words=Words(one), up="../" * depth)
+        book = replace(first, words=Words(language), up="../" * depth)
         frame = season_frame(run, site.below(depth), book)
-        for made in _edition(book, folder, frame):
-            if isinstance(made, b.Page):
+        for page in _edition(book, folder, frame):
+            if isinstance(page, b.Page):
                 # The same page in every language: code, name and link; no link to itself.
-                out = "../" * (folder + made.path).count("/")
+                out = "../" * (folder + page.path).count("/")
                 switch = [
-                    (other.language, other.name, "" if to == folder else f"{out}{to}{made.path}")
+                    (other.language, other.name, "" if to == folder else f"{out}{to}{page.path}")
                     for other, to in zip(catalogues, folders, strict=True)
                 ]
-                made = made.path, frame.page(made, switch)
-            yield f"{folder}{made[0]}", made[1]
+                page = page.path, frame.page(page, switch)
+            yield f"{folder}{page[0]}", page[1]
         yield from ((f"{folder}{path}", text) for path, text in frame.files())
 
 
@@ -116,16 +116,16 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
-        found: b.Block = b.Text(words("claims.none"), "none")
+        listing: b.Block = b.Text(words("claims.none"), "none")
         if rows:
-            found = b.Listing(
+            listing = b.Listing(
                 rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows"
             )
-        yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(found,), parts=parts, here="claims")
+        yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
     yield panel_page(book)
     for path, measured, parts in beside(book.measured.items(), **named):
         kinds = ("kind", "about", "value", "interval", "n", "method", "rests")
-        heads, lines = shown_rows(kinds, [worded_row(book, one) for one in measured])
+        heads, lines = shown_rows(kinds, [worded_row(book, pair) for pair in measured])
         groups = [row.key for row in lines]
         table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
@@ -189,18 +189,18 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     follow += [b.Linked("RSS", feeds.RSS), b.Linked("JSON Feed", feeds.JSON_FEED)]
     follow += [b.Linked(words("index.calendar"), feeds.CALENDAR)] if run.next_decision else []
     # That the season runs or was stopped, or that decisions are missing, with how far it is.
-    made, expected, key, n, of = sum(map(len, run.steps.values())), run.days * len(run.plan.agents), "", 0, 0
+    decisions, expected, key, n, of = sum(map(len, run.steps.values())), run.days * len(run.plan.agents), "", 0, 0
     if run.planned > run.days:
         key, n, of = "running" if run.plan.market.live else "stopped", run.days, run.planned
-    elif run.steps and made < expected and not run.source:
-        key, n, of = "partial", made, expected
+    elif run.steps and decisions < expected and not run.source:
+        key, n, of = "partial", decisions, expected
     state: b.Inline = ""
     if key:
         drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>')
         drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
-    quoted = [one for level in levels for one in level.claims if isinstance(one, b.Quote)]
+    quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.Quote)]
     return b.Page(
         "index.html", title, lede, tuple(sections),
         (
@@ -221,14 +221,14 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
 def season_lede(book: SeasonIndex) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words, judges = book.run, book.words, book.graders
-    told = "prompt" if run.plan.prompt else "strategies" if run.plan.strategies else "untold"
+    source = "prompt" if run.plan.prompt else "strategies" if run.plan.strategies else "untold"
     capital = words("index.no_capital")
     if run.plan.has_books:
         capital = words("index.capital", capital=words.amount(run.plan.capital), currency=clean(run.plan.currency, 12))
     text = words(
         "index.lede",
         agents=words("index.agents", n=len(run.plan.agents), few=words.few(len(run.plan.agents))),
-        prompts=words(f"index.{told}"),
+        prompts=words(f"index.{source}"),
         universe=words("index.universe", n=len(run.universe), count=words.amount(len(run.universe))),
         capital=capital, days=words("index.days", n=run.days, count=words.amount(run.days)),
         first=words.day(run.first), last=words.day(run.last),
@@ -281,9 +281,9 @@ def _rules(book: SeasonIndex) -> b.Page:
     formulas += [] if run.source else [words("formula.returns")]
     # What all agents were told, under an empty name; or what each was told alone.
     of = run.plan.strategies
-    told = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
-    prompts = tuple(b.Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
-    shared = words("rules.shared") if run.plan.prompt else "" if told else words("rules.no_prompt")
+    texts = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
+    prompts = tuple(b.Passage(block(text, _PROMPTS // len(texts)), clean(name, 60)) for name, text in texts)
+    shared = words("rules.shared") if run.plan.prompt else "" if texts else words("rules.no_prompt")
     sections = (
         b.Section("total", words("rules.total"), blocks=(b.Items(tuple(formulas)), bands)),
         b.Section("weights", words("weights.title"), words("weights.lede"), (b.Beside(tables, "tri"),)),
@@ -317,10 +317,10 @@ def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
         elif name == "strategies":
             rows += [(name, agent, _written("prompt", text), name) for agent, text in sorted(value.items())]
         elif name in ("agents", "panel"):
-            for spec in sorted(value, key=lambda one: one.name):
+            for spec in sorted(value, key=lambda entry: entry.name):
                 given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
                 given = {"model": given.pop("model"), "family": given.pop("family"), **given}
-                words = ", ".join(f"{key} = {_toml(one)}" for key, one in given.items() if one != {})
+                words = ", ".join(f"{key} = {_toml(setting)}" for key, setting in given.items() if setting != {})
                 rows.append((name, spec.name, words, name))
         else:
             rows.append((OWN, name, _written(name, value), f"{OWN}.{name}"))
@@ -349,7 +349,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, Frozen):
         value = value.model_dump(mode="json", exclude_none=True)
     if isinstance(value, dict):
-        inner = ", ".join(f"{name} = {_toml(one)}" for name, one in value.items())
+        inner = ", ".join(f"{name} = {_toml(entry)}" for name, entry in value.items())
         return f"{{ {inner} }}" if inner else ""
     return json.dumps(value, ensure_ascii=False)
 
@@ -382,7 +382,7 @@ def _changelog(book: SeasonIndex) -> b.Page:
 
     def shown(value: Any) -> str:
         if isinstance(value, list):
-            return words.catalogue.names([words.term("axis", str(one)) for one in value])
+            return words.catalogue.names([words.term("axis", str(axis)) for axis in value])
         if isinstance(value, (int, float)):
             return words.catalogue.number(value, "g")
         return words("changelog.absent") if value is None else words.term("scoring.value", str(value))
@@ -407,8 +407,8 @@ def _changelog(book: SeasonIndex) -> b.Page:
             rows = tuple((field(name), shown(old), shown(new)) for name, old, new in changes)
             table = b.Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
             blocks.append(b.Group(words("changelog.against", version=before), (table,)))
-            kept = words.catalogue.names([words.term("scoring.whole", name) for name in same])
-            blocks += [b.Text(words("changelog.same", fields=kept))] if same else []
+            unchanged = words.catalogue.names([words.term("scoring.whole", name) for name in same])
+            blocks += [b.Text(words("changelog.same", fields=unchanged))] if same else []
         title = words(key) if words.has(key) else clean(plan.title, 120)
         tag = words("changelog.here") if plan.version == own.version else ""
         sections.append(b.Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
@@ -422,18 +422,18 @@ def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str
     def flat(name: str, value: Any) -> dict[str, Any]:
         """The values of a part of a plan by their full names; parts of an axis by their own."""
         if isinstance(value, Mapping):
-            return {f"{name}.{key}": one for key, one in value.items()}
+            return {f"{name}.{key}": entry for key, entry in value.items()}
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            return {f"{name}.{one['name']}": one["weight"] for one in value}
+            return {f"{name}.{entry['name']}": entry["weight"] for entry in value}
         return {name: value}
 
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
-    kept = [name for name in new if name not in ("version", "title")]
+    fields = [name for name in new if name not in ("version", "title")]
     changed = [
         (name, one.get(name), two.get(name))
-        for top in kept
+        for top in fields
         for one, two in [(flat(top, old[top]), flat(top, new[top]))]
         for name in dict.fromkeys((*one, *two))
         if one.get(name) != two.get(name)
     ]
-    return changed, [name for name in kept if old[name] == new[name]]
+    return changed, [name for name in fields if old[name] == new[name]]

@@ -31,8 +31,8 @@ REASONS: Final = {
 def panel_page(book: SeasonIndex) -> b.Page:
     """Everything that is known of the judges; agents are in alphabetical order throughout."""
     words, judges = book.words, book.run.plan.panel
-    families = {one.family for one in judges}
-    shared = sorted(families & {one.family for one in book.agents.values()})
+    families = {judge.family for judge in judges}
+    shared = sorted(families & {agent.family for agent in book.agents.values()})
     panel = words(
         "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
         families=words("panel.families", n=len(families), few=words.few(len(families))),
@@ -54,22 +54,22 @@ def panel_page(book: SeasonIndex) -> b.Page:
     for agent in book.agents if len(judges) > 1 else ():
         moved = {judge.name: _without(book, agent, judge.name) for judge in judges}
         if not book.shown(agent):
-            known = [(name, abs(one)) for name, one in moved.items() if one is not None]
-            most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
-        elif any(one is not None for one in moved.values()):
+            moves = [(name, abs(change)) for name, change in moved.items() if change is not None]
+            most |= {name: max(size, most.get(name, 0.0)) for name, size in moves}
+        elif any(change is not None for change in moved.values()):
             changes.append((clean(agent, 60), *(
-                b.Linked(undefined if one is None else words.number(one, 1, sign=True),
+                b.Linked(undefined if change is None else words.number(change, 1, sign=True),
                          book.link(book.one("season.without", agent=agent, judge=name)))
-                for name, one in moved.items()
+                for name, change in moved.items()
             )))  # fmt: skip
     if most:
-        sizes = (most.get(one.name) for one in judges)
-        said = (undefined if size is None else words("without.most", change=size) for size in sizes)
-        changes.append((words("without.tiers"), *said))
-    heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in judges))
+        sizes = (most.get(judge.name) for judge in judges)
+        cells = (undefined if size is None else words("without.most", change=size) for size in sizes)
+        changes.append((words("without.tiers"), *cells))
+    heads = (words("board.agent"), *(words("without.head", judge=clean(judge.name, 60)) for judge in judges))
     without = b.Table(heads, tuple(changes), frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
     # The floors: of the panel on one record, of each judge, and of each agent on identical input.
-    names = [("noise", "of", "panel"), *(("judge_noise", "judge", one.name) for one in judges)]
+    names = [("noise", "of", "panel"), *(("judge_noise", "judge", judge.name) for judge in judges)]
     for kind, label, name in (*names, *(("noise", "of", name) for name in book.agents)):
         if (floor := book.one(f"season.{kind}", **{label: name})) is None:
             continue
@@ -148,8 +148,8 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table]:
     points = []
     for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
-        said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
-        points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
+        scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
+        points += [JudgeWords(at, clean(judge.name, 60), scores)] if scores else []
     yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
                   columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
@@ -161,11 +161,11 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
     if sample is None or two is None:
         return
 
-    def stated(one: Mapping[str, Any], digits: int = 2, *, sign: bool = False) -> str:
+    def stated(measure: Mapping[str, Any], digits: int = 2, *, sign: bool = False) -> str:
         """An estimate of a detail with its interval."""
-        if one["estimate"] is None:
-            return words.term("state", str(one["state"]).partition(" (")[0])
-        value, low, high = words.number(one["estimate"], digits, sign=sign), one["low"], one["high"]
+        if measure["estimate"] is None:
+            return words.term("state", str(measure["state"]).partition(" (")[0])
+        value, low, high = words.number(measure["estimate"], digits, sign=sign), measure["low"], measure["high"]
         return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign=sign)})"
 
     def reached(item: Measurement) -> str:
@@ -176,8 +176,8 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
         return book.to(item, text)
 
     detail = sample.detail
-    said = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
-    said += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
+    sentences = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
+    sentences += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
     for judge in book.run.plan.panel:
         if (item := book.one("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
@@ -187,7 +187,7 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
     table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
-    yield b.Section("people", words("people.title"), " ".join(said), (table, b.Text(words("people.note"))))
+    yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Text(words("people.note"))))
 
 
 # --- do judges favour their own family? -------------------------------------------------------------------------------
@@ -237,8 +237,8 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
         link = book.link(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
         rows.append((clean(judge.name, 60), *points[:2], shown, interval, reading))
-    known = (one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level)
-    level = words("preference.interval", level=words.percent(next(known, 0.95), 0))
+    levels = (one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level)
+    level = words("preference.interval", level=words.percent(next(levels, 0.95), 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
@@ -274,10 +274,10 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
         hits, ends = int(real(item.detail.get("hits")) or round(item.value * item.n)), words("state.no interval")
         if item.low is not None and item.high is not None:
             ends = words.range(f"{100 * item.low:.0f}", words.percent(item.high, 0))
-        said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
+        text = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
                      ends=ends, chance=words.percent(chance, 0))  # fmt: skip
         above = item.low is not None and item.low > chance
-        asked.append(f"{said} {words('probe.above' if above else 'probe.within')}")
+        asked.append(f"{text} {words('probe.above' if above else 'probe.within')}")
     names = [
         (clean(name, 80), words.term("blinding", state), words.amount(n),
          words.term("blinding.why", REASONS.get(why, why)))

@@ -23,10 +23,10 @@ from assaymark.text import clean, count, number, percent, span
 
 def single_section(book: RunIndex) -> b.Section:
     """What each judge alone would have found, beside the panel's order and discoveries."""
-    found = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
-    panel, alone = book.one("panel.discoveries"), [m.value for m in found if m.value is not None]
+    singles = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
+    panel, alone = book.one("panel.discoveries"), [m.value for m in singles if m.value is not None]
     rows, note = [], ""
-    for item, title in (*((m, clean(m.labels.get("judge", ""), 80)) for m in found), (panel, "The whole panel")):
+    for item, title in (*((m, clean(m.labels.get("judge", ""), 80)) for m in singles), (panel, "The whole panel")):
         if item is None:
             continue
         family, overlap = item.detail.get("family"), item.detail.get("overlap")
@@ -45,30 +45,30 @@ def single_section(book: RunIndex) -> b.Section:
         )
     heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
     discoveries = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
-    group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if found else None
+    group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if singles else None
     pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in book.every("single.rho")})
     orders = [
-        (book.title(d), *(book.shown("single.rho", dimension=d, a=one, b=other) for one, other in pairs))
+        (book.title(d), *(book.shown("single.rho", dimension=d, a=judge, b=other) for judge, other in pairs))
         for d in book.dimensions
         if book.every("single.rho", dimension=d)
     ]
-    names = (f"{clean(one, 40)} and {clean(other, 40)}" for one, other in pairs)
+    names = (f"{clean(judge, 40)} and {clean(other, 40)}" for judge, other in pairs)
     rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
                 "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
     # The answer in one or two sentences that follow from the numbers.
     correlated, counts = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
-    every, said = (*book.every("single.rho"), *book.every("single.discoveries")), []
+    every, sentences = (*book.every("single.rho"), *book.every("single.discoveries")), []
     if not correlated and not counts:
-        said.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
+        sentences.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
     if correlated:
         values = [m.value or 0.0 for m in correlated]
         how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
-        said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
+        sentences.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
     if counts:
         extra = sum(only_alone(m) for m in counts)
         some = f"Together they find {t.plural(extra, 'difference')} significant that the panel does not find."
-        said.append(some if extra else "None finds a significant difference that the panel does not find.")
-    return b.section("single", "Would one judge have said the same?", " ".join(said), group, rho)
+        sentences.append(some if extra else "None finds a significant difference that the panel does not find.")
+    return b.section("single", "Would one judge have said the same?", " ".join(sentences), group, rho)
 
 
 def rho_words(values: Sequence[float]) -> str:
@@ -104,31 +104,31 @@ def ranks_section(book: RunIndex) -> b.Section:
             for agent in sorted(book.summary.ranks[scores[0]])
         )
         possible = b.Table((f"Rank of {count(len(ranks))}", *map(book.title, scores)), ranks, summary="")
-    found, placed, places = book.known("rank.first", dimension=AGGREGATE), rank_shares(book), len(book.agents)
-    if not found or not placed:
+    firsts, placed, places = book.known("rank.first", dimension=AGGREGATE), rank_shares(book), len(book.agents)
+    if not firsts or not placed:
         return b.section("ranks", "Which ranks are possible?", answer, possible)
     ranked, agents = ranked_alone(book, AGGREGATE), [*placed, *(agent for agent in book.agents if agent not in placed)]
     rows: list[RankRow] = [
         (clean(agent, 60), placed[agent], ranked[agent].ranks[0], ranked[agent].level) for agent in placed
     ]
     rows += [(clean(agent, 60), None, 0, "no-claim") for agent in agents[len(placed) :]]
-    heads, body, said, values = place_heads(places), [], [], []
-    for agent, (name, known, *_) in zip(agents, rows, strict=True):
+    heads, body, texts, values = place_heads(places), [], [], []
+    for agent, (name, chances, *_) in zip(agents, rows, strict=True):
         cells: list[Inline] = [b.HATCHED] * len(heads)
-        if known is not None:
-            shares = binned(known, places)
+        if chances is not None:
+            shares = binned(chances, places)
             first, *others = map(percent, shares)
             cells = [book.to(book.one("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
-            in_words = (f"rank {head} in {percent(one)}" for head, one in zip(heads, shares, strict=True) if one > 0)
-            said.append(f"{name}: {', '.join(in_words)}")
+            in_words = (f"rank {head} in {percent(part)}" for head, part in zip(heads, shares, strict=True) if part > 0)
+            texts.append(f"{name}: {', '.join(in_words)}")
         body.append((name, *cells))
-        values.append((name, *(str(one) for one in known or [t.NOT_SHOWN] * places)))
-    kept = [name for name, known, *_ in rows if known is None]
-    desc = "; ".join(said) + (f"; not ranked: {t.listing(kept)}" if kept else "")
+        values.append((name, *(str(share) for share in chances or [t.NOT_SHOWN] * places)))
+    unranked = [name for name, chances, *_ in rows if chances is None]
+    desc = "; ".join(texts) + (f"; not ranked: {t.listing(unranked)}" if unranked else "")
     title = "Share of resamples in which an agent takes each rank"
     wide, narrow = rank_bars("ranks", rows, places, title, desc)
     caption = (
-        f"Share of {draws_words(found)} in which an agent takes each rank; ties share their ranks. The filled bar is "
+        f"Share of {draws_words(firsts)} in which an agent takes each rank; ties share their ranks. The filled bar is "
         "the supported rank. A dashed row is an agent that shares its tier."
     )
     data = b.Table(("Agent", *(f"rank {place}" for place in range(1, places + 1))), tuple(values))
@@ -143,14 +143,14 @@ def ranks_section(book: RunIndex) -> b.Section:
 def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
     """How often resamples give each rank to the agents alone in their tier, from high to low; where only the first rank
     was measured, its share alone."""
-    found = {}
+    by_agent = {}
     for agent in ranked_alone(book, AGGREGATE):
         item = book.one("rank.first", dimension=AGGREGATE, agent=agent)
         if item is not None and item.value is not None:
             shares = item.detail.get("shares")
-            known = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
-            found[agent] = tuple(map(float, known))
-    return found
+            values = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
+            by_agent[agent] = tuple(map(float, values))
+    return by_agent
 
 
 def draws_words(items: Sequence[Measurement]) -> str:
@@ -168,10 +168,10 @@ def stability_section(book: RunIndex, outside: b.Group) -> b.Section:
     rows, overall = [], significant(book)
     for dimension in book.dimensions:
         if verdicts := book.on(dimension, "pair"):
-            found = significant(book, dimension)
-            states = [v.stability.state for v in found if v.stability is not None]
+            resolved = significant(book, dimension)
+            states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
-            rows.append((book.title(dimension), *map(count, (len(verdicts), len(found), *in_drops))))
+            rows.append((book.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
     heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
     families = sorted({m.labels["dropped"] for m in book.every("lofo.contrast", dimension=AGGREGATE)})
 
@@ -219,7 +219,7 @@ def stability_section(book: RunIndex, outside: b.Group) -> b.Section:
     elif undropped and all(m.value is None for m in undropped):
         answer = t.sentence(t.state_words(undropped[0]))
     without, left_out = (
-        [f"without judge family {clean(family, 60)}" for family in found] for found in (families, dropped)
+        [f"without judge family {clean(family, 60)}" for family in names] for names in (families, dropped)
     )
     return b.section(
         "stability", "Does each order hold without any one judge family?", answer,
@@ -246,8 +246,8 @@ def agreement_section(book: RunIndex) -> b.Section:
     ordered = _measured(book)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
-        (book.title(d), *("not defined" if (found := t.real(m.detail.get("pairs", {}).get(name))) is None
-                          else number(found) for name in names))
+        (book.title(d), *("not defined" if (value := t.real(m.detail.get("pairs", {}).get(name))) is None
+                          else number(value) for name in names))
         for d, m in ordered
     ]  # fmt: skip
     heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
@@ -278,21 +278,21 @@ def agreement_section(book: RunIndex) -> b.Section:
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
     # What else is known of the panel's agreement.
-    said = []
+    body = []
     fleiss, overlap, alone, general, worth = (
         book.one(name, dimension=AGGREGATE)
         for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
     )
     liking = book.one("panel.variance", dimension=AGGREGATE, part="judge x agent")
     if fleiss is not None and book.study.rubric.coefficient == "kappa":
-        said.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
+        body.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
     if overlap is not None:
         much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
         much += "." if worth is None else f": {t.state_words(worth)}."
         if worth is not None and worth.value is not None:
             much = f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} "
             much += "independent judges."
-        said.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
+        body.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
     if alone is not None and alone.value is not None:
         # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
         without = alone.detail.get("without", {})
@@ -301,9 +301,9 @@ def agreement_section(book: RunIndex) -> b.Section:
         down = "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
         if pulls:
             down = f"{t.listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
-        said.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
+        body.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
     if general is not None and general.value is not None and liking is not None and liking.value is not None:
-        said.append(
+        body.append(
             f"The generalizability coefficient of the agents’ means on the overall score is {number(general.value)}: 1 "
             "where agents differ and their means have no error, 0 where they do not differ. The judge × agent "
             f"component is {number(liking.value, 3)} squared points: judges differ in how much they like an agent by a "
@@ -311,13 +311,13 @@ def agreement_section(book: RunIndex) -> b.Section:
         )
     clusters = [m.detail["clusters"] for _, m in ordered if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
-        said.append(
+        body.append(
             f"With {t.plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
             "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return b.section(
         "agreement", "Do the judges agree?", agreement_words(book),
-        kappa_figure(book), b.notes(said), agreement_table(book),
+        kappa_figure(book), b.notes(body), agreement_table(book),
         b.table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
         formats if by_format else None, _scale(book, ordered),
@@ -326,8 +326,8 @@ def agreement_section(book: RunIndex) -> b.Section:
 
 def _measured(book: RunIndex) -> list[tuple[str, Measurement]]:
     """The kappas of the scores, the overall score first, then by kappa."""
-    found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
-    return sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+    kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
 
 
 def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
@@ -335,19 +335,19 @@ def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figu
     judges, rows = [judge.name for judge in book.study.judges], []
     for dimension, item in ordered:
         # A judge's share of each mark, from the first contingency table that the judge is part of.
-        tables, found = item.detail.get("tables", {}), list[tuple[float, ...] | None]()
+        tables, columns = item.detail.get("tables", {}), list[tuple[float, ...] | None]()
         for judge in judges:
-            name = next((one for one in sorted(tables) if judge in one.split("|")), "")
+            name = next((table for table in sorted(tables) if judge in table.split("|")), "")
             table: Sequence[Sequence[float]] = tables.get(name, ())
             sums = [sum(line) for line in (table if name.split("|")[0] == judge else zip(*table, strict=True))]
-            found.append(tuple(value / sum(sums) for value in sums) if sum(sums) else None)
-        rows.append((book.title(dimension), tuple(found)))
+            columns.append(tuple(value / sum(sums) for value in sums) if sum(sums) else None)
+        rows.append((book.title(dimension), tuple(columns)))
     rows = [row for row in rows if any(row[1])]
     if not rows or len(judges) > POINTED:
         return None
     low = int(book.study.scale[0])
     marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
-    titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
+    titles, texts, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
     for at, name in enumerate(titles):
         mostly = []
         for row, shares_of in rows:
@@ -355,39 +355,39 @@ def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figu
             if shares is not None:
                 given = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
             mostly.append(f"{row} {given}")
-        said.append(JudgeWords(at, name, ", ".join(mostly)))
+        texts.append(JudgeWords(at, name, ", ".join(mostly)))
     for row, shares_of in rows:
         for judge, shares in zip(titles, shares_of, strict=True):
             cells.append((f"{row}, {judge}", *(["no marks"] * len(marks) if shares is None else map(percent, shares))))
     title = f"How each judge used the marks {book.study.scale_text}"
-    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
+    wide, narrow = scale_use("scale", titles, rows, title, told(texts), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     table_ = b.Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
-    return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(said))
+    return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(texts))
 
 
 def agreement_words(book: RunIndex) -> str:
     """The answer: enough, weak or too little agreement, score by score."""
-    found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
-    if not found:
+    kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    if not kappas:
         return "Agreement was not measured."
-    if all(m.value is None for _, m in found):
-        return f"Agreement is {t.state_words(found[0][1])}."
-    dimensions, parts = [d for d, _ in found if d != AGGREGATE], []
+    if all(m.value is None for _, m in kappas):
+        return f"Agreement is {t.state_words(kappas[0][1])}."
+    dimensions, parts = [d for d, _ in kappas if d != AGGREGATE], []
     by = {
         s: [book.title(d) + _bracketed(book.gating_note(d)) for d in dimensions if book.status(d) == s]
         for s in ("publish", "methodology", "halt")
     }
-    if AGGREGATE in dict(found):
+    if AGGREGATE in dict(kappas):
         decided = _bracketed(book.gating_note(AGGREGATE), f"{book.sign} ")
         parts.append(f"On the overall score agreement is {t.AGREES[book.status(AGGREGATE) or 'halt']}{decided}.")
     if dimensions:
         some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
         parts.append(f"{some} of {t.plural(len(dimensions), 'dimension')}: enough agreement.")
-    for status, said in (("methodology", "weak agreement, no headline"), ("halt", "too little agreement, no claim")):
+    for status, phrase in (("methodology", "weak agreement, no headline"), ("halt", "too little agreement, no claim")):
         if by[status]:
             names = t.listing([title[:1].lower() + title[1:] for title in by[status]])
-            parts.append(f"{names[:1].upper()}{names[1:]}: {said}.")
+            parts.append(f"{names[:1].upper()}{names[1:]}: {phrase}.")
     return " ".join(parts)
 
 
@@ -418,10 +418,10 @@ def _clusters(item: Measurement) -> str:
 
 def kappa_figure(book: RunIndex) -> b.Figure | None:
     """The kappa of every score with its intervals against the gates; None where none was measured."""
-    rows, said, found = list[ForestRow](), [], _measured(book)
-    if not found:
+    rows, texts, kappas = list[ForestRow](), [], _measured(book)
+    if not kappas:
         return None
-    for dimension, item in found:
+    for dimension, item in kappas:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
         ends = t.bounds_of(item)
         within = tuple(
@@ -434,19 +434,19 @@ def kappa_figure(book: RunIndex) -> b.Figure | None:
         words = (
             t.state_words(item) if item.value is None else f"{t.interval(item.value, *(ends or (None, None)))}, {word}"
         )
-        said.append((rows[-1][0], words + _bracketed(by)))
+        texts.append((rows[-1][0], words + _bracketed(by)))
     gates = book.study.gates
-    desc = "; ".join(f"{title}: {words}" for title, words in said)
+    desc = "; ".join(f"{title}: {words}" for title, words in texts)
     title = "Agreement between judges on each score, against the gates"
     wide, narrow = forest("kappa", rows, (gates.halt, gates.publish), title, desc, book.sign)
     caption = (
         f"{_COEFFICIENTS[book.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
-        f"{count(max(m.n for _, m in found))} {clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
+        f"{count(max(m.n for _, m in kappas))} {clean(kappas[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
         "clusters. Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
     if any(within for *_, within in rows):
         caption += f" Small circle: {book.sign} within one submission format."
     if any(by for _, _, _, by, *_ in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
-    values = b.Table(("Score", book.sign), tuple(said))
+    values = b.Table(("Score", book.sign), tuple(texts))
     return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)

@@ -63,7 +63,7 @@ class Checkable:
 
 def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     """The record of one verdict."""
-    level, said, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
+    level, supported, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
     if level == "headline":
         # Which other rules a supported sentence does not hold under.
@@ -72,7 +72,7 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
         fixes = [f"No single judge{rules}. Other market regimes might."]
         if worse:
             fixes = [f"Not supported without a condition under {t.listing(worse, last='or')}."]
-    elif not said and kind == "first":  # one agent's own fields would show that it leads
+    elif not supported and kind == "first":  # one agent's own fields would show that it leads
         fixes = [checks.fix_words(book, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
     else:
         fixes = [checks.fix_words(book, name, verdict) for name in checks.binding(verdict)]
@@ -80,16 +80,16 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     by_gate: list[list[checks.Check]] = [[] for _ in GATES]
     for check in checks.checked(book, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
-    found = list[Gate]()
+    steps = list[Gate]()
     for at, mine in enumerate(by_gate):
-        if found and found[-1].state in ("stops", "unreached"):
-            found.append(Gate("unreached"))
+        if steps and steps[-1].state in ("stops", "unreached"):
+            steps.append(Gate("unreached"))
             continue
-        effects = [one.effect for one in mine]
-        state = next((one for one in ("stops", "condition") if one in effects), "")
+        effects = [check.effect for check in mine]
+        state = next((effect for effect in ("stops", "condition") if effect in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
         # The first check that has something to say for a gate that is passed.
-        words = "; ".join(_short(one) for one in mine if one.effect == state and state) or (
+        words = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
             str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
         )
         strip, line, item = None, "", book.gating(verdict.claim.dimension) if at == 0 else None
@@ -102,25 +102,25 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
                 line = f"{book.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
         if at == 0:
-            found.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
+            steps.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
         elif at == 4:
-            own = state if any(one.effect and one.name == "Judges’ own tests" for one in mine) else ""
+            own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
             people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
             line = "; ".join((checks.own_tests_words(book), *people)) if own or not state else words
             strip = own_tests_strip(book, "q" if checks.failed_judges(book) else "p")
-            found.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
+            steps.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
         else:
-            strip, line = _measured(book, verdict, at, mark) if said else (None, "")
+            strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
             line, items = "; ".join(filter(None, (line, words if state or not line else ""))), list[_Towards]()
-            if said and at == 2:
+            if supported and at == 2:
                 items = [o for f in book.study.families for o in _pairs(book, verdict, "lofo.contrast", dropped=f)]
-            elif said:
+            elif supported:
                 items = _pairs(book, verdict, "contrast" if at == 1 else "length.contrast")
-            found.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
+            steps.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
     return Checkable(
-        level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if said else "",
-        tuple(prose(text, 400) for text in conditions if text) if said else (), built_in_words(book, verdict),
-        tuple(dict.fromkeys(fixes))[:2], tuple(found), book.claims.get(verdict.claim.id, ""),
+        level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if supported else "",
+        tuple(prose(text, 400) for text in conditions if text) if supported else (), built_in_words(book, verdict),
+        tuple(dict.fromkeys(fixes))[:2], tuple(steps), book.claims.get(verdict.claim.id, ""),
     )  # fmt: skip
 
 
@@ -147,13 +147,13 @@ _Towards = tuple[float, Measurement]
 
 def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_Towards]:
     """The differences that a supported sentence rests on."""
-    claim, found = verdict.claim, list[_Towards]()
+    claim, pairs = verdict.claim, list[_Towards]()
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     for other in rest:
         item = book.contrast(claim.dimension, lead, other, name, **labels)
         if item is not None and item.value is not None:
-            found.append((item.value if item.labels["high"] == lead else -item.value, item))
-    return found
+            pairs.append((item.value if item.labels["high"] == lead else -item.value, item))
+    return pairs
 
 
 def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
@@ -161,13 +161,13 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
     kind = kind_of(verdict.claim)
     zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)
     if at == 1:
-        found = _pairs(book, verdict, "contrast")
-        if not found:
+        contrasts = _pairs(book, verdict, "contrast")
+        if not contrasts:
             return None, ""
-        value, item = min(found, key=lambda pair: pair[0])
+        value, item = min(contrasts, key=lambda pair: pair[0])
         sign = 1 if value == item.value else -1
         point = _point(item, sign)
-        ends = [value, *(one for one in point[1:] if one is not None)]
+        ends = [value, *(end for end in point[1:] if end is not None)]
         if kind == "within":
             margin = book.study.inference.margin * 4
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
@@ -175,14 +175,12 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         which = "weakest lead " if kind == "first" else ""
         gap = t.gap_words(item, sign).replace(" points", "")
         # The p-value with the agents' own makers' judges standing aside.
-        ps = [
-            one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := t.real(m.detail.get("p"))) is not None
-        ]
+        ps = [q for _, m in _pairs(book, verdict, "recusal.contrast") if (q := t.real(m.detail.get("p"))) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
         every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
-        drops = [min(value for value, _ in found) for found in every if found]
+        drops = [min(value for value, _ in contrasts) for contrasts in every if contrasts]
         if not drops or kind == "within":
             return None, ""
         points = tuple((round(drop, 3), None, None) for drop in drops)
@@ -205,13 +203,13 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
 def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
     """The judges' values in the test that the plan limits, beside the limit."""
     limits = book.study.datasheets
-    failed = [one.partition(" ")[0] for named in checks.failed_judges(book).values() for one in named]
-    name = next((one for one in (*failed, *(limits.set if limits else ())) if one in checks.TESTS), None)
+    failed = [failure.partition(" ")[0] for named in checks.failed_judges(book).values() for failure in named]
+    name = next((test for test in (*failed, *(limits.set if limits else ())) if test in checks.TESTS), None)
     if limits is None or name is None or name not in limits.set:
         return None
     measured, _, side = checks.TESTS[name]
-    found = [checks.own_test(book, measured, judge.name) for judge in book.study.judges]
-    values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
+    items = [checks.own_test(book, measured, judge.name) for judge in book.study.judges]
+    values = [round(m.value, 3) for m in items if m is not None and m.value is not None]
     if not values:
         return None
     cut = limits.set[name]
@@ -230,8 +228,8 @@ def about_agents(book: RunIndex) -> tuple[Verdict, ...]:
 
 def flip_words(book: RunIndex) -> str:
     """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
-    found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
-    most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
+    contrasts = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
+    most = max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0)
     if not most or not any(v.fragility for v in book.run.verdicts):
         return ""
     pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.study.inference.alpha
@@ -263,13 +261,13 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     def template(text: str, subjects: Sequence[str], score: str) -> int:
         """A text with places for its agents and its score, where putting them back gives the text itself."""
         shown, where = [clean(name, 80) for name in subjects], score_words(score)
-        made = text.replace(f"on {where}", "on {s}")
+        pattern = text.replace(f"on {where}", "on {s}")
         for at, name in enumerate(shown):
-            made = made.replace(name, f"{{{at}}}")
-        back = made
+            pattern = pattern.replace(name, f"{{{at}}}")
+        back = pattern
         for at, name in enumerate(shown):
             back = back.replace(f"{{{at}}}", name)
-        return place(made if back.replace("{s}", where) == text and "{" not in text else text)
+        return place(pattern if back.replace("{s}", where) == text and "{" not in text else text)
 
     place("")  # what no link has
     # Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject.
@@ -281,7 +279,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         kind, dimension = kind_of(verdict.claim), verdict.claim.dimension
         if pages.get(dimension) != path:
             continue
-        one, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
+        row, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
         # Of an unsupported sentence neither a text nor a place may follow its direction.
         names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
         places = [agents.index(name) for name in sorted(names)]
@@ -296,7 +294,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             for name, _, why in others
         )
         shown = []
-        for gate in one.gates:
+        for gate in row.gates:
             if gate.state != "unreached":
                 strip: list[Any] | int = 0
                 if gate.strip is not None:
@@ -305,12 +303,12 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
                     strip = [list(gate.strip.axis), cuts, points, gate.strip.marks]
                 line, href = place(gate.line), place(gate.href) if gate.href else 0
                 shown.append(place([gate.state, line, strip, href], gates))
-        page, _, anchor = one.href.partition("#")
+        page, _, anchor = row.href.partition("#")
         records[".".join(map(str, (kind[0], dimensions.index(dimension), *places)))] = [
-            t.LEVELS.index(one.level), template(one.sentence if supported else one.about, names, dimension),
+            t.LEVELS.index(row.level), template(row.sentence if supported else row.about, names, dimension),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
-            [template(text, names, dimension) for text in one.also], [place(text) for text in one.help], shown, levels,
-            place(page), anchor, place(one.built_in) if supported and one.built_in else -1,
+            [template(text, names, dimension) for text in row.also], [place(text) for text in row.help], shown, levels,
+            place(page), anchor, place(row.built_in) if supported and row.built_in else -1,
             # Agents of a template in the order of the sentence.
             *([[agents.index(name) for name in names]] if supported else []),
         ]  # fmt: skip
@@ -320,7 +318,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         "scores": [[d, score_words(d)] for d in dimensions],
         "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
         "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
-                                      *([name, said, why, tally(book, name)] for name, said, why in others)],
+                                      *([name, sentence, why, tally(book, name)] for name, sentence, why in others)],
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
@@ -338,7 +336,7 @@ def names_allowed(book: RunIndex) -> bool:
 def all_built_in(book: RunIndex) -> tuple[bool, bool]:
     """Whether all judges and all agents are built in."""
     run = book.run
-    graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
+    graders, makers = {planted.name for planted in run.reference_panel}, {agent.name for agent in run.reference_agents}
     agents = {agent.name for agent in run.study.agents} or set(book.agents)
     return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
@@ -374,27 +372,27 @@ def bench(book: RunIndex, path: str) -> Markup:
     if verdict.publication_level == "no-claim" or kind == "within":
         names = tuple(sorted(names))
     other = names[1] if len(names) > 1 else next((agent for agent in book.agents if agent != names[0]), names[0])
-    one, data = checkable(book, verdict), bench_data(book, pages, path, copying)
+    entry, data = checkable(book, verdict), bench_data(book, pages, path, copying)
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
     listed: dict[str, list[tuple[Level, str, str]]] = {}
     for claim, level in ((v.claim, v.publication_level) for v in every):
         words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
-        said = (level, prose(words, 400), book.claims.get(claim.id, ""))
-        listed.setdefault(claim.dimension, []).append(said)
-    condition = " ".join(filter(None, (one.built_in, *one.also)))
-    copy = t.copied(one.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
+        row = (level, prose(words, 400), book.claims.get(claim.id, ""))
+        listed.setdefault(claim.dimension, []).append(row)
+    condition = " ".join(filter(None, (entry.built_in, *entry.also)))
+    copy = t.copied(entry.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in book.agents],
-            chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=one,
+            chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=entry,
             relations=RELATIONS | {"within": f"scores within {study.inference.margin * 4:g} of"},
-            gates=list(zip(GATES, one.gates, strict=True)),
+            gates=list(zip(GATES, entry.gates, strict=True)),
             scores=[(d, score_words(d)) for d in pages], tags=t.TAGS, rules=data["rules"],
-            copy=copy if copying and one.sentence else "",
+            copy=copy if copying and entry.sentence else "",
             data=Markup(packed), claims=count(len(run.verdicts)),
-            every=[(score_words(dimension), found) for dimension, found in listed.items()],
+            every=[(score_words(dimension), rows) for dimension, rows in listed.items()],
         )
     )  # fmt: skip
 

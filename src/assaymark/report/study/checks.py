@@ -98,13 +98,13 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
     """The checks of a claim up to the one that stops it, and the names of those behind that one. Of the first ranks
     that are not supported, one agent's would show in which check it stops that it leads: all of them say the same."""
 
-    def made() -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    def build() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
-        rows, found = [] if kind == "cell" else [*_rows(book, verdict)], list[Check]()
+        rows, checks = [] if kind == "cell" else [*_rows(book, verdict)], list[Check]()
         if kind == "cell":  # a claim about control texts
             cell = verdict.claim.subjects[0]
             item = book.one("cell.agreement", cell=cell)
-            control = next((one for one in controls(book) if one.cell == cell), None)
+            control = next((planted for planted in controls(book) if planted.cell == cell), None)
             low = f"not every panel without one judge family sees the difference, or {book.sign} is too low"
             agreed = _CELL_AGREED.get(verdict.agreement_status, low)
             if item is not None and item.value is not None:
@@ -120,20 +120,20 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
                 *list(_further(book, verdict))[1:],
             ]  # fmt: skip
         for name, field, text in rows:
-            if found and found[-1].effect == "stops":
+            if checks and checks[-1].effect == "stops":
                 break
             level = caps.get(field)
-            found.append(Check(name, text, "stops" if level == "no-claim" else "condition" if level else ""))
-        if verdict.publication_level == "no-claim" and kind == "first" and found[0].effect != "stops":
-            found = [found[0], Check("Difference", "no supported lead over every other agent", "stops")]
-        return tuple(found), tuple(name for name, _, _ in rows[len(found) :])
+            checks.append(Check(name, text, "stops" if level == "no-claim" else "condition" if level else ""))
+        if verdict.publication_level == "no-claim" and kind == "first" and checks[0].effect != "stops":
+            checks = [checks[0], Check("Difference", "no supported lead over every other agent", "stops")]
+        return tuple(checks), tuple(name for name, _, _ in rows[len(checks) :])
 
-    return book.once(("checked", verdict.claim.id), made)
+    return book.once(("checked", verdict.claim.id), build)
 
 
 def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     """The checks of a claim about agents: agreement, the difference and what else could make it, then all others."""
-    claim, kind, said = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
+    claim, kind, supported = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
     tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
     item = book.pair("contrast", verdict) if tested and kind != "first" else None
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
@@ -149,7 +149,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         gap = f"adjusted {adjusted}; {level} needed"
         if "own_family" in stopping(verdict):
             gap = f"{t.p_words(verdict.p)} of all judges together"
-        if item is not None and said and claim.asserts_order:
+        if item is not None and supported and claim.asserts_order:
             clusters = item.detail.get("clusters")
             where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             gap = book.to(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
@@ -162,7 +162,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         items = _pairs_of(book, verdict, "recusal.contrast")
         if verdict.own_family == "clear" and items:
             own = "also with judges standing aside for agents of their own makers"
-            if claim.asserts_order and said and len(items) == 1 and items[0].value:
+            if claim.asserts_order and supported and len(items) == 1 and items[0].value:
                 own = book.to(items[0], f"{own}: {t.gap_words(items[0])}")
         else:
             rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
@@ -179,7 +179,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         # Whether length may explain it. How long each agent writes would turn the word into a direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(book, verdict, "length.contrast")
         more, slope = (t.real(items[0].detail.get(key)) if len(items) == 1 else None for key in ("gap", "slope"))
-        if said and more is not None and slope is not None:
+        if supported and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
             longer, other = (clean(items[0].labels[key], 60) for key in sides)
             length += f": {longer} writes {number(2 ** abs(more), 1)} times as much as {other}, "
@@ -196,15 +196,15 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
     the plan, and other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
-        told, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
-        if told is not None and told.value is not None and verdict.distinct in ("passed", "not-told-apart"):
-            below, tested_at = number(book.study.claims.distinct), t.p_of(told, "p_holm", ", adjusted ", "")
-            apart += f": correlation {number(told.value)}{t.ends_of(told)}; below {below} needed{tested_at}"
+        distinct, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
+        if distinct is not None and distinct.value is not None and verdict.distinct in ("passed", "not-told-apart"):
+            below, tested_at = number(book.study.claims.distinct), t.p_of(distinct, "p_holm", ", adjusted ", "")
+            apart += f": correlation {number(distinct.value)}{t.ends_of(distinct)}; below {below} needed{tested_at}"
         yield "Dimension", "distinct", apart
     if tested:
         # How many clusters there are in the smallest of its contrasts, and what they are worth.
         details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
-        detail = min(details, key=lambda one: int(one["clusters"]), default={})
+        detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
         few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
         item, time = book.one("order.autocorrelation", dimension=dimension), ", taken as independent"
         if item is not None and item.detail.get("order") == "consecutive":
@@ -213,11 +213,11 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
             time += ", but they follow each other in time"
         yield "Clusters", "clusters", book.to(item, few + time) if detail else few
     # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
-    found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
-    turned = "; ".join(f"{control.name} {control.without}" for control in found if control.turned)
-    said = _CONTROLS[verdict.adversarial_status]
-    said = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else said
-    numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in found)
+    gated = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
+    turned = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
+    outcome = _CONTROLS[verdict.adversarial_status]
+    outcome = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else outcome
+    numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in gated)
     people, item = _ANCHORS[verdict.human_anchor], None
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
         item = book.pair("human.contrast", verdict)
@@ -226,7 +226,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
         people = book.to(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
-    yield "Control texts", "adversarial", f"{said}; {numbers}" if numbers else said
+    yield "Control texts", "adversarial", f"{outcome}; {numbers}" if numbers else outcome
     yield "Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"
     yield "People", "human_anchor", people
     yield "Preregistered", "preregistration", fixed
@@ -272,10 +272,10 @@ def family_words(book: RunIndex, verdict: Verdict) -> str:
 
 def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
     """The measurements of a kind about the pairs that a claim compares."""
-    one, *rest = verdict.claim.subjects
-    others = rest or [agent for agent in book.agents if agent != one]
-    found = (book.contrast(verdict.claim.dimension, one, other, name) for other in others)
-    return [item for item in found if item is not None]
+    first, *rest = verdict.claim.subjects
+    others = rest or [agent for agent in book.agents if agent != first]
+    contrasts = (book.contrast(verdict.claim.dimension, first, other, name) for other in others)
+    return [item for item in contrasts if item is not None]
 
 
 # --- what else could explain a difference: the own family, length, one overall impression, time -----------------------
@@ -288,25 +288,25 @@ def explanations_section(book: RunIndex) -> b.Section:
     """What else could explain a difference: a table for each explanation that could be measured."""
     overall, passed, distinct, lags = significant(book), [], [], []
     for dimension in book.dimensions:
-        if found := significant(book, dimension):
+        if resolved := significant(book, dimension):
             own, length, apart, others = (
-                Counter(getattr(v, name) for v in found)
+                Counter(getattr(v, name) for v in resolved)
                 for name in ("own_family", "length", "distinct", "other_judges")
             )
             passed.append((
-                book.title(dimension), count(len(found)), count(own["clear"]),
-                "not tested" if length["not-tested"] == len(found) else count(length["clear"]),
+                book.title(dimension), count(len(resolved)), count(own["clear"]),
+                "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
-                "not applicable" if apart["not-applicable"] == len(found) else count(apart["passed"]),
-                "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
+                "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
+                "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
         item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
-        known = [one for lag in item.detail.get("lags", ()) if (one := t.real(lag)) is not None] if item else []
-        if item is not None and known:
+        measured = [value for lag in item.detail.get("lags", ()) if (value := t.real(lag)) is not None] if item else []
+        if item is not None and measured:
             flag = t.real(item.detail.get("flag"))
-            said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cells = [*map(t.signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
-            end = said if flag is None else f"{said} (above {number(flag)} needed)"
+            phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
+            cells = [*map(t.signed, measured[:_LAGS]), *[""] * (_LAGS - len(measured))]
+            end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
             lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
     for item in distinct_items(book):
         result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
@@ -325,7 +325,7 @@ def explanations_section(book: RunIndex) -> b.Section:
             "on judges that each share a family with one of the two": own["no-disinterested-judge"],
             "perhaps on length": length["may-be-length"] + length["length"],
         }
-        parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {said}" for said, n in numbers.items() if n]
+        parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {phrase}" for phrase, n in numbers.items() if n]
         answer = f"Of {t.counted(len(overall), 'significant difference')} on the overall score, "
         answer += f"{t.listing(parts)}." if parts else "none is explained by own families or length."
     titled = (
@@ -349,8 +349,8 @@ def explanations_section(book: RunIndex) -> b.Section:
 
 def distinct_items(book: RunIndex) -> list[Measurement]:
     """The correlation of each dimension with the overall impression, in rubric order."""
-    found = (book.one("dimension.distinct", dimension=d) for d in book.dimensions if d != AGGREGATE)
-    return [item for item in found if item is not None]
+    items = (book.one("dimension.distinct", dimension=d) for d in book.dimensions if d != AGGREGATE)
+    return [item for item in items if item is not None]
 
 
 def told_apart(book: RunIndex, item: Measurement) -> bool:
@@ -394,8 +394,8 @@ def failed_judges(book: RunIndex) -> dict[str, tuple[str, ...]]:
 
 def own_test(book: RunIndex, name: str, judge: str) -> Measurement | None:
     """What a judge's own test measured: over all scores of a text, or under the plain prompt."""
-    found = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
-    whole = [m for m in found if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
+    tests = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
+    whole = [m for m in tests if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
     return min(whole, key=lambda m: m.id, default=None)
 
 
@@ -413,9 +413,9 @@ def own_tests_words(book: RunIndex) -> str:
         return f"{clean(judge, 60)} {t.signed(item.value)} {unit}{allowed}"
 
     if failing:
-        split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
-        said = [beside_limit(judge, name, one) for judge, name, one in split if name in TESTS]
-        return "; ".join(said) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
+        split = [(judge, failure.partition(" ")[0], failure) for judge, named in failing.items() for failure in named]
+        phrases = [beside_limit(judge, name, failure) for judge, name, failure in split if name in TESTS]
+        return "; ".join(phrases) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
     if limits is None:
         return "no limit was set for the judges’ own tests"
     if not book.every("datasheet.gate"):
@@ -423,8 +423,8 @@ def own_tests_words(book: RunIndex) -> str:
     which = next(iter(limits.set), "")
     measured, _, side = TESTS.get(which, ("", "", 1))
     tested = {judge.name: own_test(book, measured, judge.name) for judge in book.study.judges}
-    known = {name: side * m.value for name, m in tested.items() if m is not None and m.value is not None}
-    most = max(tested, key=lambda name: known.get(name, -math.inf), default="")
+    values = {name: side * m.value for name, m in tested.items() if m is not None and m.value is not None}
+    most = max(tested, key=lambda name: values.get(name, -math.inf), default="")
     if which not in TESTS or tested.get(most) is None:
         return "every judge is within the limits of the plan"
     return beside_limit(most, which)
@@ -454,7 +454,7 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
     controlled = sum(c.score.n for c in controls(book) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
     # The words, how many calls, and of how many judges of the panel.
-    said, calls, judges = {
+    fix, calls, judges = {
         "agreement": ("Rewrite the anchors of the rubric and pilot on 100 texts: \0. No guarantee.", 100, panel),
         "stability": another, "own_family": another, "other_judges": another,
         "length": (
@@ -470,16 +470,16 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
             "Find out in which texts judges and people differ most; another panel, or another rubric, may not.", 0, 0),
         "preregistration": ("Lock the plan before new decisions are scored.", 0, 0),
     }.get(field, ("Complete what is missing and judge it again.", 0, 0))  # fmt: skip
-    return said.replace("\0", _calls(book, calls, judges))
+    return fix.replace("\0", _calls(book, calls, judges))
 
 
 def _calls(book: RunIndex, calls: float, judges: int) -> str:
     """So many calls of so many judges of the panel, with their trials, and their price where one is known."""
     total = round(calls * judges * max((judge.trials for judge in book.study.judges), default=1))
     paid = book.run.paid or ()
-    priced = sum(one.calls - one.unpriced for one in paid)
-    said = t.counted(total, "call" if book.run.table is None else "score")
-    return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
+    priced = sum(bill.calls - bill.unpriced for bill in paid)
+    amount = t.counted(total, "call" if book.run.table is None else "score")
+    return f"{amount}, about {money(sum(bill.usd for bill in paid) / priced * total)} USD" if priced else amount
 
 
 def _gap_words(book: RunIndex) -> tuple[str, str]:
@@ -490,7 +490,7 @@ def _gap_words(book: RunIndex) -> tuple[str, str]:
         none = "This study could not detect any gap on this scale: too few common clusters."
         more = "More decisions in more market regimes; this design does not tell how many."
         return none if pair is not None and pair > 0 else "", more
-    target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
+    target = next((gap for k in (0.3, 0.1, 0.03) if (gap := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = _calls(book, factor * book.answers, len(book.study.judges))
     more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
@@ -543,7 +543,7 @@ def limits_of(book: RunIndex) -> list[Limit]:
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
     failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(book)]), _gap_words(book)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
-    told = {
+    wording = {
         "agreement": (f"The judges agree too little on {many}",
                       f"agreement {', '.join(map(book.gating_words, weak))}; {needed}"),
         "family": ("Some orders rest on one judge family",
@@ -569,19 +569,19 @@ def limits_of(book: RunIndex) -> list[Limit]:
         "missing_replies": ("Scores are missing", f"{some or 'some '}scores are missing, or those of a judge left out"),
     }  # fmt: skip
     if table is not None:
-        told |= {
+        wording |= {
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
     fixes = {"lead": "Whatever helps the single orders.", "difference": larger,
              "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family")}  # fmt: skip
-    found = list[tuple[int, Limit]]()
+    limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):
         effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
         adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
         effects += [adds] if conditions[field] else []
         other = clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"
-        title, measured = told.get(field, other)
+        title, measured = wording.get(field, other)
         row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(book, field))
-        found.append((stops[field] + conditions[field], row))
-    return [row for _, row in sorted(found, key=lambda one: (-one[0], one[1][0]))]
+        limits.append((stops[field] + conditions[field], row))
+    return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]

@@ -107,7 +107,7 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
     """How many of some claims are supported, in words."""
     levels = [v.publication_level for v in verdicts]
     names = (("headline", "supported"), ("qualified", "only with a condition"))
-    parts = [f"{count(levels.count(level))} {said}" for level, said in names if level in levels]
+    parts = [f"{count(levels.count(level))} {phrase}" for level, phrase in names if level in levels]
     if not verdicts:
         return "No claim was decided."
     total = t.counted(len(verdicts), "claim")
@@ -134,43 +134,43 @@ def _agreed(book: RunIndex) -> Found:
         }.get(book.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
         conclusion = f"{conclusion} {supported_words(book.on(AGGREGATE))}"
         yield "Overall κ gate", _with_n(_kappa_words(book, item), conclusion, [item])
-    found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
-    if found:
-        by = {s: [m for m in found if book.status(m.labels["dimension"]) == s]
+    kappas = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
+    if kappas:
+        by = {s: [m for m in kappas if book.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip
         passed, low, parts = t.plural(len(by["publish"]), "dimension").capitalize(), list[Measurement](), []
-        said = [f"{passed} of {words(len(found))} at or above the gate"]
+        lines = [f"{passed} of {words(len(kappas))} at or above the gate"]
         statuses: tuple[tuple[AgreementStatus, str], ...] = (("methodology", "No headline"), ("halt", "No claim"))
         for status, ends in statuses:
             titles = [book.title(m.labels["dimension"]) for m in by[status]]
             names = [title[:1].lower() + title[1:] for title in titles]
-            said += [f"{name} {_kappa_words(book, m)}, {t.AGREES[status]}; n = {count(m.n)}"
+            lines += [f"{name} {_kappa_words(book, m)}, {t.AGREES[status]}; n = {count(m.n)}"
                      for name, m in zip(names, by[status], strict=True)]  # fmt: skip
             low += by[status]
             parts += [f"{ends} on {t.listing(names)}."] if names else []
         conclusion = " ".join(parts) or "Enough for claims on each dimension."
-        yield "Per-dimension gate", _outcome("; ".join(said), conclusion, *(low or found))
+        yield "Per-dimension gate", _outcome("; ".join(lines), conclusion, *(low or kappas))
     if pairs := book.on(AGGREGATE, "pair"):
         states = Counter(v.pair_state for v in pairs)
         result = (
             f"{count(len(significant(book)))} of {t.counted(len(pairs), 'pair')} significant at "
             f"{t.alpha(book.needed(AGGREGATE))} for all together. {checks.detectable_words(book)}"
         )
-        known: dict[PairState, str] = {
+        phrases: dict[PairState, str] = {
             "ordered": "ordered",
             "ordered-by-less-than-the-margin": "ordered by less than the margin",
             "within-the-margin": "within the margin",
             "not-resolved": "not resolved",
             "cannot-be-tested": "cannot be tested",
         }
-        parts = [f"{count(states[state])} {said_of}" for state, said_of in known.items() if states[state]]
+        parts = [f"{count(states[state])} {said_of}" for state, said_of in phrases.items() if states[state]]
         lead = f"{book.untestable} " if book.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
         yield "Order procedure", _outcome(result, conclusion, *book.every("order.detectable"))
     measured, every = book.known("lofo.rho", dimension=AGGREGATE), book.every("lofo.rho", dimension=AGGREGATE)
     title = "Leave-one-family-out"
     if measured:
-        told = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
+        sentence = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
         # What the drops do to the significant pairs: counts, never names.
         drops = [v.stability.state for v in pairs if v.stability is not None]
         stable = drops.count("stable")
@@ -178,7 +178,7 @@ def _agreed(book: RunIndex) -> Found:
         other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
         parts += [f"{count(drops.count(state))} {verb}" for state, verb in other.items() if state in drops]
         conclusion = f"{t.listing(parts)}." if drops else "No difference on the overall score is significant."
-        yield title, _with_n(t.sentence(told).rstrip("."), conclusion, measured)
+        yield title, _with_n(t.sentence(sentence).rstrip("."), conclusion, measured)
     elif every:
         yield title, _outcome(t.state_words(every[0]), f"{NOT_RUN}: {_WHY[title]}", ran=False)
 
@@ -193,40 +193,40 @@ def _explained(book: RunIndex) -> Found:
         """The measurements of a kind about the pairs of the overall score, by names: ids have the direction in them."""
         return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
-    found = significant(book)
-    pairs = t.counted(len(found), "significant pair")
+    resolved = significant(book)
+    pairs = t.counted(len(resolved), "significant pair")
     items = [m for m in book.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
     if items:
-        said = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
-        rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in found)
+        text = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
+        rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
         conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
-        yield "Own-family judges", _with_n(f"{said} points", conclusion, items)
+        yield "Own-family judges", _with_n(f"{text} points", conclusion, items)
     if items := pairs_on("length.contrast"):
         slopes = [slope for m in items if (slope := t.real(m.detail.get("slope"))) is not None]
         lead = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
-        clear = f"{count(sum(v.length == 'clear' for v in found))} of {pairs}"
+        clear = f"{count(sum(v.length == 'clear' for v in resolved))} of {pairs}"
         result = f"{lead}n = {t.sizes(items[0])}"
         yield "Equal length", _outcome(result, f"{clear} remain at equal length.", items[0])
     if items := [m for m in checks.distinct_items(book) if m.value is not None]:
         apart = count(sum(checks.told_apart(book, m) for m in items))
-        said = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items)
+        text = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items)
         conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
-        result = f"Correlation with the overall impression: {said}"
+        result = f"Correlation with the overall impression: {text}"
         yield "Dimensions told apart", _with_n(result, conclusion, items)
     if items := [m for m in pairs_on("judges.contrast") if m.value is not None]:
-        yes = count(sum(v.other_judges == "yes" for v in found))
+        yes = count(sum(v.other_judges == "yes" for v in resolved))
         named = "The sentence of any other order names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
     item = book.one("order.autocorrelation", dimension=AGGREGATE)
-    lags = [] if item is None else [lag for one in item.detail.get("lags", ()) if (lag := t.real(one)) is not None]
+    lags = [] if item is None else [lag for value in item.detail.get("lags", ()) if (lag := t.real(value)) is not None]
     if item is not None and lags:
-        said = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
+        text = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
         conclusion = "They are taken as independent."
         if item.detail.get("order") == "consecutive":
             conclusion = "The test counts them as fewer clusters."
         elif item.detail.get("flagged"):
             conclusion = "They were declared independent, so orders are qualified at most."
-        yield "Clusters in time", _with_n(f"Autocorrelation: {said}", conclusion, [item])
+        yield "Clusters in time", _with_n(f"Autocorrelation: {text}", conclusion, [item])
 
 
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
@@ -234,14 +234,14 @@ def _explained(book: RunIndex) -> Found:
 
 def _ranked(book: RunIndex) -> Found:
     """Which ranks are possible, and what one judge alone would have said."""
-    if found := book.known("rank.first", dimension=AGGREGATE):
+    if measured := book.known("rank.first", dimension=AGGREGATE):
         placed, ranked = agreement.rank_shares(book), ranked_alone(book, AGGREGATE)
-        places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(found)}"
-        said = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
+        places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(measured)}"
+        phrases = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
                 for agent, shares in placed.items() if places[agent] <= len(shares)]  # fmt: skip
-        kept = len(book.agents) - len(placed)
-        rest = f"; {t.plural(kept, 'agent')} share a tier" if kept else ""
-        result = f"{t.listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
+        tied = len(book.agents) - len(placed)
+        rest = f"; {t.plural(tied, 'agent')} share a tier" if tied else ""
+        result = f"{t.listing(phrases)} {drawn}{rest}" if phrases else f"No agent is alone in its tier; {drawn}"
         firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
         items = (book.one("rank.first", dimension=AGGREGATE, agent=agent) for agent in placed)
@@ -249,24 +249,24 @@ def _ranked(book: RunIndex) -> Found:
         yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
     if pairs or alone:
-        said, values, panel = [], [m.value or 0.0 for m in pairs], book.one("panel.discoveries")
+        phrases, values, panel = [], [m.value or 0.0 for m in pairs], book.one("panel.discoveries")
         if values:
             rho = agreement.rho_words(values)
-            said.append(f"Two judges’ orders correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
+            phrases.append(f"Two judges’ orders correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
         if panel is not None and panel.value is not None:
             family = panel.detail.get("family")
             of = f" of {family}" if isinstance(family, int) else ""
-            said.append(f"the panel finds {count(round(panel.value))}{of} differences significant")
+            phrases.append(f"the panel finds {count(round(panel.value))}{of} differences significant")
         if alone:
             counts = [round(m.value or 0.0) for m in alone]
-            said.append(f"one judge alone {min(counts)} to {max(counts)}")
+            phrases.append(f"one judge alone {min(counts)} to {max(counts)}")
         extra = sum(map(agreement.only_alone, alone))
         parts = ["gives another order"] if values and min(values) < book.study.stability.rho - TOLERANCE else []
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
             conclusion = f"One judge is not enough: depending on which one is asked, it {t.listing(parts)}."
-        yield "Single-judge baseline", _outcome("; ".join(said), conclusion, *pairs, *alone)
+        yield "Single-judge baseline", _outcome("; ".join(phrases), conclusion, *pairs, *alone)
 
 
 # --- the control cells ------------------------------------------------------------------------------------------------
@@ -288,9 +288,9 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 def _celled(book: RunIndex) -> Found:
     """What each control cell shows, and whether a judge family favours its own."""
-    honest, known = (
+    honest, titles = (
         book.value("cell.honest", dimension=AGGREGATE),
-        {str(kind): said[0] for kind, said in t.CELLS.items()},
+        {str(kind): texts[0] for kind, texts in t.CELLS.items()},
     )
     graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
 
@@ -306,40 +306,40 @@ def _celled(book: RunIndex) -> Found:
         return ", ".join(parts) + (f"; n = {t.sizes(n)}" if n is not None else "")
 
     def conclusion_of(control: held.Control) -> str:
-        said = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
+        sentence = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
         if control.turned:
-            whole = f"{said} " if control.said.startswith(control.outcome) else ""
-            said = f"{whole}It depends on the judges: {control.said}."
+            whole = f"{sentence} " if control.said.startswith(control.outcome) else ""
+            sentence = f"{whole}It depends on the judges: {control.said}."
         if control.level == "no-claim":
-            return f"{said} No claim about this cell is supported."
-        return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
+            return f"{sentence} No claim about this cell is supported."
+        return sentence if control.level is None else f"{sentence} Verdict: {TAGS[control.level].lower()}."
 
     for name, cell in (("Cell A", "cell_a"), ("Cell B", "cell_b")):
-        if (one := graded.pop(cell, None)) is not None:
-            yield name, _outcome(result_of(one), conclusion_of(one), one.gate, one.score)
-    others, said, ends = graded.values(), [], []
-    for one in others:
-        name, short = known.get(one.cell, one.title), result_of(one)
-        if one.gate is not None:
-            short = f"{held.gate_words(one)}, {one.said} (n = {count(one.gate.n)})"
-            ends.append(f"{name}: {conclusion_of(one)}")
-        said.append(f"{name}: {short}")
+        if (planted := graded.pop(cell, None)) is not None:
+            yield name, _outcome(result_of(planted), conclusion_of(planted), planted.gate, planted.score)
+    others, phrases, ends = graded.values(), [], []
+    for planted in others:
+        name, short = titles.get(planted.cell, planted.title), result_of(planted)
+        if planted.gate is not None:
+            short = f"{held.gate_words(planted)}, {planted.said} (n = {count(planted.gate.n)})"
+            ends.append(f"{name}: {conclusion_of(planted)}")
+        phrases.append(f"{name}: {short}")
     if others:
         end = " ".join(ends or ["They have no rule of their own."])
-        yield "Other cells", _outcome("; ".join(said), end, *(c.gate or c.score for c in others))
-    found, said, over = book.known("cell.halo"), [], []
-    for item in found:  # what judges add to the cells that their own family composed
+        yield "Other cells", _outcome("; ".join(phrases), end, *(c.gate or c.score for c in others))
+    halos, phrases, over = book.known("cell.halo"), [], []
+    for item in halos:  # what judges add to the cells that their own family composed
         name, family = item.labels.get("cell", ""), item.detail.get("family")
-        name = known.get(name, clean(name, 40))
+        name = titles.get(name, clean(name, 40))
         who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
-        said.append(f"{name} {t.signed(item.value or 0.0)} points ({who})")
+        phrases.append(f"{name} {t.signed(item.value or 0.0)} points ({who})")
         over += [name] if item.detail.get("triggered") else []
-    if found:
+    if halos:
         cut = number(book.study.cells.halo, 1)
         conclusion = f"No cell moves by {cut} or more: what the cells show is the panel’s, not one family’s."
         if over:
             conclusion = f"{', '.join(over)}: the score without that family is primary."
-        yield "Self-preference on control texts", _with_n("; ".join(said), conclusion, found)
+        yield "Self-preference on control texts", _with_n("; ".join(phrases), conclusion, halos)
 
 
 # --- probes -----------------------------------------------------------------------------------------------------------
@@ -347,14 +347,14 @@ def _celled(book: RunIndex) -> Found:
 
 def _probed(book: RunIndex) -> Found:
     """Other anchors, the held-out judge, and repeated trials."""
-    measured, said = held.changed_anchors(book), []
+    measured, phrases = held.changed_anchors(book), []
     for item in measured:
         flips = item.detail.get("flips")
         turned = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
-        said.append(f"{book.title(item.labels['dimension'])} {t.estimate(item)} points{turned}; n = {count(item.n)}")
+        phrases.append(f"{book.title(item.labels['dimension'])} {t.estimate(item)} points{turned}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
-        yield "Rubric wording", _outcome("; ".join(said), f"{held.anchor_answer(book)} {tail}", *measured)
+        yield "Rubric wording", _outcome("; ".join(phrases), f"{held.anchor_answer(book)} {tail}", *measured)
     title = "Held-out judge"
     pairs, judged, state = book.by_name.get("probe.contrast", ()), book.known("probe.contrast"), book.one("probe.state")
     if not judged:
@@ -373,9 +373,9 @@ def _probed(book: RunIndex) -> Found:
         # What became of the pairs that were judged.
         probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low"))))
                   for m in pairs}  # fmt: skip
-        found = [v for v in book.run.verdicts if kind_of(v.claim) == "pair"
+        verdicts = [v for v in book.run.verdicts if kind_of(v.claim) == "pair"
                  and (v.claim.dimension, frozenset(v.claim.subjects)) in probed]  # fmt: skip
-        yield title, _outcome("; ".join(result), supported_words(found), state, *pairs)
+        yield title, _outcome("; ".join(result), supported_words(verdicts), state, *pairs)
     labels, gate = {"ddof": str(book.study.inference.ddof)}, book.study.gates.repetition_stability
     title, every = "Repetition stability", book.every("noise.repetition_stability", **labels)
     if repeated := book.known("noise.repetition_stability", **labels):
@@ -392,13 +392,13 @@ def _probed(book: RunIndex) -> Found:
 
 def _tailed(book: RunIndex) -> Found:
     """Texts after the cutoff, brief agents, and what the panel is worth."""
-    found, said = held.contamination_gaps(book), []
-    for item in found:
+    gaps, phrases = held.contamination_gaps(book), []
+    for item in gaps:
         split = held.split_words(item)
         value = t.state_words(item) if item.value is None else f"{t.estimate(item)} points"
-        said.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
-    if found:
-        yield "Contamination probe", _outcome("; ".join(said), held.contamination_answer(book), *found)
+        phrases.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
+    if gaps:
+        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(book), *gaps)
     terse, named = held.terse_agents(book), held.mostly_terse(book)
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in terse)
@@ -423,11 +423,11 @@ def _tailed(book: RunIndex) -> Found:
 def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
-    rows, total, found = [], 0, dict[str, Outcome]()
+    rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreed, _explained, _ranked, _celled, _probed, _tailed):
-        found |= dict(experiments(book))
+        outcomes |= dict(experiments(book))
     for title, tests, href, why in _EXPERIMENTS:
-        result, conclusion, ran, measured = found.get(title) or _outcome(NOT_RUN, why, ran=False)
+        result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, why, ran=False)
         ways: list[Inline] = [title.replace("κ", book.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
         ways += [" ", b.Linked("measurement", link)] if link else []
@@ -435,8 +435,8 @@ def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
         rows.append(b.Row((tuple(ways), tests, result, conclusion)) if ran else b.Row(off, style="off"))
     levels: list[Level] = [v.publication_level for v in book.run.verdicts]
-    said = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
-    tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(said)}." if said else "No claim was decided."
+    counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
+    tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
     heads = ("Experiment", "What it tests", "Result", "What follows")
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
@@ -462,26 +462,26 @@ def gaps_section(book: RunIndex) -> b.Section:
         return b.Section("gaps", title, "No difference between two agents was tested.")
     allowed, pairs = {d: supported_orders(book, d) for d in scored}, len(agents) * (len(agents) - 1) // 2
 
-    def said(pair: tuple[str, str], level: Level) -> str:
+    def phrase(pair: tuple[str, str], level: Level) -> str:
         return f"{clean(pair[0], 60)} above {clean(pair[1], 60)} ({TAGS[level].lower()})"
 
     rows, charts = list[tuple[Inline, ...]](), list[tuple[b.Figure]]()
     # A row for each pair that any verdict orders; the agents of a row in alphabetical order.
-    for one, other in sorted({(min(pair), max(pair)) for found in allowed.values() for pair in found}):
-        both = ((one, other), (other, one))
-        cells = [next((said(p, allowed[d][p]) for p in both if p in allowed[d]), b.HATCHED) for d in scored]
-        rows.append((f"{clean(one, 60)} and {clean(other, 60)}", *cells))
+    for agent, other in sorted({(min(pair), max(pair)) for orders in allowed.values() for pair in orders}):
+        both = ((agent, other), (other, agent))
+        cells = [next((phrase(p, allowed[d][p]) for p in both if p in allowed[d]), b.HATCHED) for d in scored]
+        rows.append((f"{clean(agent, 60)} and {clean(other, 60)}", *cells))
     place, names = {agent: row for row, agent in enumerate(agents)}, [clean(agent, 60) for agent in agents]
     for dimension in scored if len(agents) <= MOST else ():
-        if found := allowed[dimension]:
-            marks = {(place[high], place[low]): level for (high, low), level in found.items()}
+        if orders := allowed[dimension]:
+            marks = {(place[high], place[low]): level for (high, low), level in orders.items()}
             heading = book.title(dimension)
-            desc = "; ".join(said(pair, level) for pair, level in sorted(found.items()))
-            desc += f"; {t.plural(pairs - len(found), 'pair')} without a supported order"
+            desc = "; ".join(phrase(pair, level) for pair, level in sorted(orders.items()))
+            desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported order"
             svg = heat(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
-            drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(found.items()))
+            drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(orders.items()))
             note, values = (
-                f"{t.counted(len(found), 'order')} of {t.counted(pairs, 'pair')}",
+                f"{t.counted(len(orders), 'order')} of {t.counted(pairs, 'pair')}",
                 ("Above", "Below", "Level"),
             )
             charts.append((b.Figure(heading, "", svg, "", note=note, values=b.Table(values, drawn)),))

@@ -66,35 +66,35 @@ class Control:
 def controls(book: RunIndex) -> tuple[Control, ...]:
     """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
 
-    def made() -> tuple[Control, ...]:
+    def build() -> tuple[Control, ...]:
         levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
         named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
         wanted, controls = named | set(book.study.cells_judged) | set(levels), list[Control]()
         for cell in map(str, (*(cell for cell in t.CELLS if cell in wanted), *sorted(wanted - set(t.CELLS) - {""}))):
-            gate, found = book.one("cell.gate", cell=cell), dict[str, list[str]]()
+            gate, families = book.one("cell.gate", cell=cell), dict[str, list[str]]()
             outcome = "" if gate is None else clean(str(gate.detail.get("outcome", "")), 40)
             for item in book.every("cell.drop", cell=cell):
                 other = clean(str(item.detail.get("outcome") or outcome), 40)
                 if outcome and other != outcome:
-                    found.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
-            turned = tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
+                    families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
+            turned = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
             score, title = book.one("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
             controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), turned))
         return tuple(controls)
 
-    return book.once(("controls",), made)
+    return book.once(("controls",), build)
 
 
 def controls_section(book: RunIndex) -> b.Section:
     """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
-    found = [c for c in controls(book) if c.gate is not None or c.score is not None]
-    columns = tuple((one,) for one in _figures(book, found))
-    separation, said = book.one("cell.separation", dimension=AGGREGATE), ""
-    if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in found) == 2:
+    measured = [c for c in controls(book) if c.gate is not None or c.score is not None]
+    columns = tuple((figure,) for figure in _figures(book, measured))
+    separation, text = book.one("cell.separation", dimension=AGGREGATE), ""
+    if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
         gap = t.shown(separation) if separation.value is None else t.estimate(separation)
-        said = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
+        text = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
     families, drops = sorted({m.labels["dropped"] for m in book.every("cell.drop")}), list[tuple[str, ...]]()
-    for control in found:
+    for control in measured:
         every = [book.one("cell.drop", cell=control.cell, dropped=family) for family in families]
         if control.gate is not None and any(every):
             drops.append((control.title, *(
@@ -102,17 +102,17 @@ def controls_section(book: RunIndex) -> b.Section:
                 book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
                 for item in (control.gate, *every)
             )))  # fmt: skip
-    answers = [] if found else [
+    answers = [] if measured else [
         "No control texts were graded, so nothing shows that the panel rewards substance over style."
     ]  # fmt: skip
     for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        if names := [c.name for c in found if c.outcome in outcomes and not c.turned]:
+        if names := [c.name for c in measured if c.outcome in outcomes and not c.turned]:
             answers.append(f"{t.listing(names)} {words}.")
-    answers += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
-    if open_ := [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+    answers += [f"{c.name} depends on the judges: {c.said}." for c in measured if c.turned]
+    if open_ := [c.name for c in measured if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
         answers.append(f"{t.listing(open_)} left it open.")
-    if kept := [c.name for c in found if c.level == "no-claim"]:
-        answers.append(f"No claim about {t.listing(kept, last='or')} is supported.")
+    if unsupported := [c.name for c in measured if c.level == "no-claim"]:
+        answers.append(f"No claim about {t.listing(unsupported, last='or')} is supported.")
 
     def where(item: Measurement | None) -> tuple[str, str]:
         box = _quartiles(item)
@@ -120,9 +120,9 @@ def controls_section(book: RunIndex) -> b.Section:
         return t.shown(item) if item is None or item.value is None else book.to(item, t.estimate(item)), middle
 
     honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
-    if honest is not None and found:
+    if honest is not None and measured:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
-    for control in found:
+    for control in measured:
         kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
         n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
         if halo is not None and halo.value is not None:
@@ -159,7 +159,7 @@ def controls_section(book: RunIndex) -> b.Section:
     return b.section(
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
-        b.Beside(columns) if columns else None, b.notes([said]),
+        b.Beside(columns) if columns else None, b.notes([text]),
         b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
@@ -181,18 +181,18 @@ def tested_words(gate: Measurement | None) -> str:
     return t.p_of(gate, "p_holm", "adjusted ", t.p_of(gate, otherwise=""))
 
 
-def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
+def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
     """How far each control is from its rule, and where the scores of controls and of honest records lie."""
     rows, cells = [], book.study.cells
-    for control in found:
+    for control in measured:
         if (gate := control.gate) is None:
             continue
-        known, rule = gate.value is not None, AGAINST.get(control.cell, "")
-        said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
-        bounds = t.bounds_of(gate) if known else None
+        given, rule = gate.value is not None, AGAINST.get(control.cell, "")
+        words = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
+        bounds = t.bounds_of(gate) if given else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
         rows.append(AxisRow(
-            control.title, gate_words(control) if known else "no number", said if known else t.shown(gate), gate.value,
+            control.title, gate_words(control) if given else "no number", words if given else t.shown(gate), gate.value,
             bounds, _MARKS[control.level or "no-claim"], (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
@@ -209,7 +209,7 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
         yield b.Figure("How far from the rule is each control?", caption, *drawn, None, values)
     rows, honest = [], book.one("cell.honest", dimension=AGGREGATE)
-    for title, item in (("Honest records", honest), *((c.title, c.score) for c in found)):
+    for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
         if item is None:
             continue
         box, dots = _quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
@@ -219,7 +219,7 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
         rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=dots))
-    if any(c.score for c in found) and any(row.box is not None or row.values for row in rows):
+    if any(c.score for c in measured) and any(row.box is not None or row.values for row in rows):
         desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
         title = "Panel scores of honest records and control texts"
         drawn = axis_rows("spread", rows, title, desc, book.study.scale)
@@ -235,8 +235,8 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     """First quartile, median and third quartile of a cell or of the honest records, where they were measured."""
-    found = [] if item is None else [t.real(item.detail.get(key)) for key in ("q1", "median", "q3")]
-    numbers = [value for value in found if value is not None]
+    quartiles = [] if item is None else [t.real(item.detail.get(key)) for key in ("q1", "median", "q3")]
+    numbers = [value for value in quartiles if value is not None]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
@@ -258,9 +258,9 @@ def style_section(book: RunIndex) -> b.Section:
     """The stylometric audit of the honest records."""
     item, drawn = book.one("style.threshold", dimension=AGGREGATE), list[Block]()
     points = sorted(
-        (float(one[0]), float(one[1]), int(one[2]))  # words, difference, records below
-        for one in (() if item is None else item.detail.get("scan", ()))
-        if isinstance(one, (list, tuple)) and len(one) == 3
+        (float(row[0]), float(row[1]), int(row[2]))  # words, difference, records below
+        for row in (() if item is None else item.detail.get("scan", ()))
+        if isinstance(row, (list, tuple)) and len(row) == 3
     )
     if item is not None and item.value is not None and len(points) > 1:
         rows = tuple((count(round(tokens)), t.signed(gap), count(below)) for tokens, gap, below in points)
@@ -280,20 +280,20 @@ def style_section(book: RunIndex) -> b.Section:
     matched, note = book.known("length_matched.contrast"), ""
     if matched:
         tested = [((m.value or 0.0) > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
-        kept = sum(above and p <= book.study.inference.alpha for above, p in tested)
-        of = f"{count(kept)} of {t.plural(len(matched), 'contrast')} {'keeps' if kept == 1 else 'keep'}"
+        passing = sum(above and p <= book.study.inference.alpha for above, p in tested)
+        of = f"{count(passing)} of {t.plural(len(matched), 'contrast')} {'keeps' if passing == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
     straight = book.one("score.length_correlation", dimension=AGGREGATE)
-    said = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
+    sentences = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
     if item is None:
-        said.append("No break by length was looked for, so a penalty on short texts alone would not show.")
+        sentences.append("No break by length was looked for, so a penalty on short texts alone would not show.")
     elif item.value is None:
-        said.append(f"The scan for a break is {t.state_words(item)}.")
+        sentences.append(f"The scan for a break is {t.state_words(item)}.")
     else:
         difference, p = t.real(item.detail.get("difference")), t.p_of(item, lead=" (", otherwise="")
         size = "" if difference is None else f": {t.signed(difference)} points from there on"
-        said.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
-    return b.section("length", "Does length alone move the score?", " ".join(said), drawn, b.notes([note]))
+        sentences.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
+    return b.section("length", "Does length alone move the score?", " ".join(sentences), drawn, b.notes([note]))
 
 
 # --- other anchors ----------------------------------------------------------------------------------------------------
@@ -302,27 +302,27 @@ def style_section(book: RunIndex) -> b.Section:
 def changed_anchors(book: RunIndex) -> list[Measurement]:
     """The measured shifts of the dimensions whose anchors differ, in rubric order; where the run does not say which, of
     all but the aggregate."""
-    found = (m for m in _anchors(book) if m.labels.get("dimension") != AGGREGATE and m.value is not None)
-    return [m for m in found if m.detail.get("changed", True)]
+    shifts = (m for m in _anchors(book) if m.labels.get("dimension") != AGGREGATE and m.value is not None)
+    return [m for m in shifts if m.detail.get("changed", True)]
 
 
 def _anchors(book: RunIndex) -> list[Measurement]:
     order = {name: at for at, name in enumerate(book.dimensions)}
-    found = book.by_name.get("anchor.shift", ())
-    return sorted(found, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
+    shifts = book.by_name.get("anchor.shift", ())
+    return sorted(shifts, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
 
 
 def anchor_section(book: RunIndex) -> b.Section:
     """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
-    found, title = _anchors(book), "Do the anchors carry the score?"
-    measured = [m for m in found if m.value is not None]
+    shifts, title = _anchors(book), "Do the anchors carry the score?"
+    measured = [m for m in shifts if m.value is not None]
     if not measured:
-        why = f"The anchor probe is {t.state_words(found[0])}." if found else (
+        why = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
             "Not run: no texts were graded again under another rubric."
         )  # fmt: skip
         return b.Section("anchors", title, why)
     drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
-    for item in found:
+    for item in shifts:
         detail, dimension = item.detail, item.labels.get("dimension", "")
         before, after = (t.real(detail.get(key)) for key in ("sd_before", "sd_after"))
         whole, agents, flips = dimension == AGGREGATE, detail.get("order_before") or (), detail.get("flips")
@@ -331,7 +331,7 @@ def anchor_section(book: RunIndex) -> b.Section:
         rows.append((
             book.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
             t.state_words(item) if item.value is None else book.to(item, f"{t.estimate(item)} points"),
-            t.p_of(item), *("not measured" if one is None else number(one) for one in (before, after)),
+            t.p_of(item), *("not measured" if value is None else number(value) for value in (before, after)),
             f"{count(flips)}{of}" if isinstance(flips, int) else "not measured", count(item.n),
         ))  # fmt: skip
         if item.value is not None:
@@ -372,18 +372,18 @@ def anchor_answer(book: RunIndex) -> str:
 
 def contamination_gaps(book: RunIndex) -> list[Measurement]:
     """The gaps between later and earlier clusters: all instruments together, then each of them."""
-    found = book.by_name.get("contamination.gap", ())
-    return sorted(found, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
+    gaps = book.by_name.get("contamination.gap", ())
+    return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
 def contamination_section(book: RunIndex) -> b.Section:
     """The contamination probe, with the instruments that are on one side only."""
-    found, title = contamination_gaps(book), "Do later clusters differ?"
-    if not found:
-        said = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
-        return b.Section("contamination", title, f"Not run: {said}")
+    gaps, title = contamination_gaps(book), "Do later clusters differ?"
+    if not gaps:
+        reason = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
+        return b.Section("contamination", title, f"Not run: {reason}")
     rows = []
-    for item in found:
+    for item in gaps:
         sides = []
         for name in ("post", "earlier"):
             n, clusters = item.detail.get(f"n_{name}"), item.detail.get(f"clusters_{name}")
@@ -391,18 +391,18 @@ def contamination_section(book: RunIndex) -> b.Section:
             sides.append(count(n) + within if isinstance(n, int) else "not stated")
         gap = t.shown(item) if item.value is None else book.to(item, f"{t.estimate(item)} points")
         rows.append((split_words(item), gap, t.p_of(item), *sides))
-    absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})
-    said = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
+    absent = sorted({clean(str(name), 40) for m in gaps for name in m.detail.get("absent", ())})
+    reason = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
     table = b.table_of(("Split", "Later minus earlier", "p", "Later", "Earlier"), rows)
-    return b.section("contamination", title, contamination_answer(book), table, b.notes([said]))
+    return b.section("contamination", title, contamination_answer(book), table, b.notes([reason]))
 
 
 def contamination_answer(book: RunIndex) -> str:
     """Whether scores differ after the cutoff, as far as the tests say."""
-    found = contamination_gaps(book)
-    tested = [(m, p) for m in found if m.value is not None and (p := t.real(m.detail.get("p"))) is not None]
+    gaps = contamination_gaps(book)
+    tested = [(m, p) for m in gaps if m.value is not None and (p := t.real(m.detail.get("p"))) is not None]
     if not tested:
-        return f"The contamination probe is {t.state_words(found[0])}." if found else "Not run."
+        return f"The contamination probe is {t.state_words(gaps[0])}." if gaps else "Not run."
     moved = [split_words(m) for m, p in tested if p <= book.study.inference.alpha]
     if moved:
         return f"Scores after the cutoff differ from those before on: {t.listing(moved)}."
@@ -427,16 +427,16 @@ def outside_group(book: RunIndex) -> b.Group:
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in book.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
-        allowed, found = supported_orders(book, dimension), "none" if item.value is None else found_words(item)
+        allowed, finding = supported_orders(book, dimension), "none" if item.value is None else found_words(item)
         # Its size and sign are parts of what is not supported.
-        said: tuple[Inline, str] = (b.HATCHED if item.value is not None else t.state_words(item), "no order")
+        shown: tuple[Inline, str] = (b.HATCHED if item.value is not None else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
             if pair in allowed and item.value is not None:
-                said = (book.to(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
+                shown = (book.to(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
-        cells = (book.title(dimension), names, said[0], found, t.sizes(item), said[1])
+        cells = (book.title(dimension), names, shown[0], finding, t.sizes(item), shown[1])
         rows.append((order.get(dimension, len(order)), cells))
-    rows.sort(key=lambda one: (one[0], *map(b.plain, one[1])))
+    rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
     heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     table = b.table_of(heads, (row for _, row in rows), {4})
     name, state, pairs = outside_name(book), outside_state(book), book.known("probe.contrast")
@@ -455,8 +455,8 @@ def outside_group(book: RunIndex) -> b.Group:
             f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
             f"({t.alpha(book.study.inference.alpha)} needed): there no order is supported."
         )
-    told: tuple[Block, ...] = (b.Text(answer, "cap"), *((table,) if table else ()))
-    return b.Group("What did the held-out judge settle?", told, "outside")
+    blocks: tuple[Block, ...] = (b.Text(answer, "cap"), *((table,) if table else ()))
+    return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
 def outside_name(book: RunIndex) -> str:
@@ -501,14 +501,14 @@ def people_section(book: RunIndex) -> b.Section | None:
     def kappa(item: Measurement) -> str:
         return book.to(item, t.state_words(item) if item.value is None else number(item.value) + t.ends_of(item))
 
-    def stated(one: Any, form: Any = number) -> str:
-        value, low, high = (t.real(one.get(key)) for key in ("estimate", "low", "high"))
+    def stated(measure: Any, form: Any = number) -> str:
+        value, low, high = (t.real(measure.get(key)) for key in ("estimate", "low", "high"))
         if value is None:
-            return clean(str(one.get("state", "")).partition(":")[2].strip() or "not measured", 60)
+            return clean(str(measure.get("state", "")).partition(":")[2].strip() or "not measured", 60)
         return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
 
-    def rate(found: Any) -> str:
-        hits, n, low, high = found
+    def rate(share: Any) -> str:
+        hits, n, low, high = share
         ends = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
         return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
 
@@ -516,11 +516,11 @@ def people_section(book: RunIndex) -> b.Section | None:
         if book.one("human.sample", dimension=dimension) is None:
             continue
         title = book.title(dimension)
-        for judge in sorted(one.name for one in book.study.judges):
+        for judge in sorted(judge.name for judge in book.study.judges):
             if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
-                one, name = item.detail, clean(judge, 60)
-                judges.append((title, name, kappa(item), stated(one["icc"]), stated(one["bias"], t.signed),
-                               rate(one["tpr"]), rate(one["tnr"]), count(item.n)))  # fmt: skip
+                detail, name = item.detail, clean(judge, 60)
+                judges.append((title, name, kappa(item), stated(detail["icc"]), stated(detail["bias"], t.signed),
+                               rate(detail["tpr"]), rate(detail["tnr"]), count(item.n)))  # fmt: skip
         if (agreed := book.one("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
             icc = t.real(agreed.detail.get("icc"))
             judges.append((title, "two people", kappa(agreed), "" if icc is None else number(icc), "", "", "",
@@ -561,7 +561,7 @@ def people_words(book: RunIndex) -> str:
     detail = sample.detail
     graded = f"{count(int(detail['graded']))} of {count(int(detail['drawn']))} {clean(sample.n_of, 60)}"
     who = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
-    if lacking := [clean(str(one), 60) for one in detail.get("ungraded", ())]:
+    if lacking := [clean(str(name), 60) for name in detail.get("ungraded", ())]:
         more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""
         who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
     if sample.value is None:
@@ -569,15 +569,15 @@ def people_words(book: RunIndex) -> str:
             f"{t.sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
         )
     states = [verdict.human_anchor for verdict in book.run.verdicts if verdict.claim.asserts_order]
-    found = [f"{count(states.count(one))} {said}" for one, said in (
+    counts = [f"{count(states.count(state))} {phrase}" for state, phrase in (
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
-    ) if one in states]  # fmt: skip
+    ) if state in states]  # fmt: skip
     two, agree = book.value("human.agreement", dimension=AGGREGATE), []
-    if each := [one.value or 0.0 for one in book.known("human.judge", dimension=AGGREGATE)]:
+    if each := [measurement.value or 0.0 for measurement in book.known("human.judge", dimension=AGGREGATE)]:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
-    said = f"Of the orders that the judges support they have {t.listing(found) or 'tested none'}."
-    return " ".join((t.sentence(who), *agree, said))
+    sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."
+    return " ".join((t.sentence(who), *agree, sentence))
 
 
 def favour_words(item: Measurement) -> str:

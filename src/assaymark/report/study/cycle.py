@@ -103,7 +103,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
         probes.append("The plan names no model for a date probe, so no model was asked.")
     planted = tuple(
         (planted_group(clean(view.name, 80), view.question, view.planted),)
-        for view in sorted(book.run.reference_agents, key=lambda one: one.name)
+        for view in sorted(book.run.reference_agents, key=lambda planted: planted.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
     one = next(iter(book.by_name.get("agent.answered", ())), None)
@@ -125,10 +125,10 @@ def agents_section(book: RunIndex) -> b.Section | None:
         built_in = {view.name for view in book.run.reference_agents}
         names = [clean(name, 60) for name in sorted(agent.name for agent in book.study.agents) if name in built_in]
         are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
-        said = f"{t.listing(names)} {are} with planted properties, no language model."
+        sentence = f"{t.listing(names)} {are} with planted properties, no language model."
         if built_in.issuperset(agent.name for agent in book.study.agents):
-            said = "Every agent is a built-in rule with planted properties; none is a language model."
-        blocks.append(b.Group("", (*b.notes([b.bold(said)]), b.Beside(planted, "tri")), "agents-planted"))
+            sentence = "Every agent is a built-in rule with planted properties; none is a language model."
+        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Beside(planted, "tri")), "agents-planted"))
     cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
     market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
@@ -142,12 +142,12 @@ def agents_section(book: RunIndex) -> b.Section | None:
 def _conduct(book: RunIndex) -> b.Table:
     """What each agent did: shares in form and within limits, seconds, words, flags and broken limits."""
     rows: list[tuple[Inline, ...]] = []
-    for agent in sorted(book.study.agents, key=lambda one: one.name):
+    for agent in sorted(book.study.agents, key=lambda agent: agent.name):
         item = {name: book.one(name, agent=agent.name) for name in (
             "agent.answered", "agent.limits_kept", "agent.seconds", "agent.text_tokens", "agent.output_tokens",
             "terse.share")}  # fmt: skip
-        answered, kept = item["agent.answered"], item["agent.limits_kept"]
-        flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
+        answered, limits = item["agent.answered"], item["agent.limits_kept"]
+        flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(limits, "breaches", _RULES)]) or "none"
         # The length of a text in words, with the tokens that the provider counted beside it.
         words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
         beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
@@ -155,7 +155,7 @@ def _conduct(book: RunIndex) -> b.Table:
             beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
         rows.append((
             (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
-            _share(book, answered), _share(book, kept), _median(book, item["agent.seconds"], 2),
+            _share(book, answered), _share(book, limits), _median(book, item["agent.seconds"], 2),
             (words, b.small(beside)), _share(book, item["terse.share"]), flags,
         ))  # fmt: skip
     return b.Table(
@@ -168,12 +168,12 @@ def _share(book: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
         return t.shown(item)
-    said = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
+    parts = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
     low, high = t.real(item.detail.get("t_low")), t.real(item.detail.get("t_high"))
     if low is not None and high is not None:
-        said.append(f"over clusters {percent(low)} to {percent(high)}")
-    said.append(_n(item))
-    return book.to(item, percent(item.value)), b.small(f" {', '.join(said)}")
+        parts.append(f"over clusters {percent(low)} to {percent(high)}")
+    parts.append(_n(item))
+    return book.to(item, percent(item.value)), b.small(f" {', '.join(parts)}")
 
 
 def _n(item: Measurement) -> str:
@@ -185,10 +185,10 @@ def _median(book: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if item is None or item.value is None:
         return t.shown(item)
-    said = book.to(item, number(item.value, digits))
+    median = book.to(item, number(item.value, digits))
     low, high = t.real(item.detail.get("lower")), t.real(item.detail.get("upper"))
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
-    return said, b.small(f" {quartiles}{_n(item)}")
+    return median, b.small(f" {quartiles}{_n(item)}")
 
 
 def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> Iterator[str]:
@@ -263,24 +263,24 @@ def example_page(book: RunIndex) -> b.Page | None:
 
 def example_closes(book: RunIndex) -> str:
     """The file behind the charts of the example cycle; empty where there is none."""
-    found = book.run.example
-    series = () if found is None else found[1].series
+    example = book.run.example
+    series = () if example is None else example[1].series
     rows = [  # every close that was shown, drawn or not: a row a bar
-        (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
-        for one in series
-        for at, close in enumerate(one.close)
+        (asset.instrument, round((len(asset.close) - 1 - at) * asset.interval_s / 60), close)
+        for asset in series
+        for at, close in enumerate(asset.close)
     ]
-    return "" if found is None else csv_text(("instrument", "minutes before", "close"), rows)
+    return "" if example is None else csv_text(("instrument", "minutes before", "close"), rows)
 
 
-def _more(total: int, noun: str, one: str, many: str) -> str:
+def _more(total: int, noun: str, singular: str, many: str) -> str:
     left = total - MOST
-    return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {one if left == 1 else many}")
+    return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {singular if left == 1 else many}")
 
 
 def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
     """What was given beside the prices."""
-    held = context.portfolio
+    book = context.portfolio
     # The facts that were given with the bars: a row an instrument, a column a field.
     facts = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
     fields = list(dict.fromkeys((fact.field, fact.unit) for fact in facts))[:MOST]
@@ -293,28 +293,28 @@ def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterato
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
     if (features := b.table_of(heads, rows, len(fields))) is not None:
         yield b.Group("Features given with the bars", (features,))
-    if held is not None:
+    if book is not None:
         positions = list[tuple[str, ...]]()
-        for name in sorted(held.positions)[:40]:
-            units, price = held.positions[name], prices.get(name)
+        for name in sorted(book.positions)[:40]:
+            units, price = book.positions[name], prices.get(name)
             worth = ("no price", "not defined", "not defined")
             if price is not None:
-                share = percent(units * price / held.nav, 1) if held.nav > 0 else "no NAV"
+                share = percent(units * price / book.nav, 1) if book.nav > 0 else "no NAV"
                 worth = (number(price, 4), number(units * price), share)
             positions.append((clean(name, 40), number(units, 4), *worth))
-        cash = percent(held.cash / held.nav, 1) if held.nav > 0 else "no NAV"
-        positions.append(("Cash", "", "", number(held.cash), cash))
+        cash = percent(book.cash / book.nav, 1) if book.nav > 0 else "no NAV"
+        positions.append(("Cash", "", "", number(book.cash), cash))
         heads = ("Position", "Units", "Last price", "Value", "Of NAV")
         table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
-        said = f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
-        yield b.Group("The book", (b.Text(said, "cap"), table))
+        sentence = f"Before any order, in {clean(book.currency, 12)}: cash {number(book.cash)}, NAV {number(book.nav)}."
+        yield b.Group("The book", (b.Text(sentence, "cap"), table))
 
 
 def limit_words(rule: Constraint) -> str:
     """A numeric limit in words."""
-    known = _LIMITS.get(rule.kind)
-    if known is not None:
-        return known(rule.limit)
+    wording = _LIMITS.get(rule.kind)
+    if wording is not None:
+        return wording(rule.limit)
     return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
 
 
@@ -323,21 +323,21 @@ def limit_words(rule: Constraint) -> str:
 
 def _agent(decision: Decision, context: Context, prices: Mapping[str, float], room: int) -> b.Group:
     """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
-    said: list[Inline] = []
+    parts: list[Inline] = []
     # As much of its text as has room once it is escaped, with an ellipsis where it was cut.
-    lines = (line for one in judged_rationales(decision) for line in one.text.splitlines())
+    lines = (line for rationale in judged_rationales(decision) for line in rationale.text.splitlines())
     for part in filter(None, map(clean, lines)):
         if _bytes(part) <= room:
-            said.append(part)
+            parts.append(part)
             room -= _bytes(part) + 8
             continue
-        kept = 0
+        size = 0
         for at, char in enumerate(part):
-            kept += _bytes(char)
-            if kept > room - 3:
-                said += [f"{part[:at].rstrip()}…"] if at else []
+            size += _bytes(char)
+            if size > room - 3:
+                parts += [f"{part[:at].rstrip()}…"] if at else []
                 break
-        said.append("The text goes on in the records.")
+        parts.append("The text goes on in the records.")
         break
     (after, problem), orders = _after(decision, context, prices), list[str]()
     for order in decision.actions[:_ORDERS]:  # with what each is worth at the last price
@@ -350,8 +350,8 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
         orders.append(f"{did} {_amount(order.quantity, 4)} of {name}{worth}")
     if len(decision.actions) > _ORDERS:
         orders.append(f"and {t.counted(len(decision.actions) - _ORDERS, 'more order')}")
-    said += [] if decision.confidence is None else [f"Confidence that it gave: {number(decision.confidence)}."]
-    said += [b.bold(problem)] if problem else []
+    parts += [] if decision.confidence is None else [f"Confidence that it gave: {number(decision.confidence)}."]
+    parts += [b.bold(problem)] if problem else []
     right: list[Block] = [b.Items(tuple(orders) or ("No orders",))]
     if after is not None:
         # The arithmetic that leads from the book to every limit.
@@ -365,20 +365,20 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
         )
         right += b.notes([cash, exposure])
         checks = list[tuple[Inline, ...]]()
-        for one in audit(after, context.constraints):
-            subject = f", {clean(one.subject, 40)}" if one.subject else ""
-            value = "no equity is left" if not math.isfinite(one.value) else {
-                "max_weight": f"{percent(one.value, 2)}{subject}", "min_cash": f"{percent(one.value, 2)}{subject}",
-                "max_orders": count(round(one.value)),
-                "allow_short": f"{number(one.value, 4)}{subject}" if subject else "none",
-            }.get(one.rule, number(one.value, 3))  # fmt: skip
-            limit = limit_words(Constraint(kind=one.rule, limit=one.limit, unit=""))
-            state = (b.Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken")
+        for check in audit(after, context.constraints):
+            subject = f", {clean(check.subject, 40)}" if check.subject else ""
+            value = "no equity is left" if not math.isfinite(check.value) else {
+                "max_weight": f"{percent(check.value, 2)}{subject}", "min_cash": f"{percent(check.value, 2)}{subject}",
+                "max_orders": count(round(check.value)),
+                "allow_short": f"{number(check.value, 4)}{subject}" if subject else "none",
+            }.get(check.rule, number(check.value, 3))  # fmt: skip
+            limit = limit_words(Constraint(kind=check.rule, limit=check.limit, unit=""))
+            state = (b.Mark("supported" if check.kept else "contradicted"), " kept" if check.kept else " broken")
             checks.append((limit, value, state))
         table = b.table_of(("Limit", "After the orders", "State"), checks, {1}, stacked=True)
         right += [table] if table else []
     heading = (clean(decision.agent.id, 80), b.small(f" family {clean(decision.agent.family, 60)}"))
-    return b.Group(heading, (b.Beside((b.notes(said), tuple(right))),))
+    return b.Group(heading, (b.Beside((b.notes(parts), tuple(right))),))
 
 
 def _bytes(text: str) -> int:

@@ -59,13 +59,13 @@ class Finding:
 def finding(book: RunIndex) -> Finding:
     """The finding: who ranks first overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
-    said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
-    said.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
+    supported = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
+    supported.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
                              -t.RANK[v.publication_level]))  # fmt: skip
     # What is built in here, as a heading and a sentence; empty where nothing is.
     graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
     judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
-    ours, notice, second = sorted(clean(one, 60) for one in graders & judges), ("", ""), list[str]()
+    ours, notice, second = sorted(clean(name, 60) for name in graders & judges), ("", ""), list[str]()
     if all_judges and all_agents:
         said_of = "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
         notice = "Demonstration.", said_of
@@ -84,12 +84,12 @@ def finding(book: RunIndex) -> Finding:
         named = "Every agent" if all_agents else t.listing([clean(maker, 60) for maker in sorted(makers)])
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
-    if not said:
-        found = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
+    if not supported:
+        limits = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
-        why = book.untestable or (f"{found[0][0]}: {found[0][1]} {found[0][3]}" if found else none)
+        why = book.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
     elif not names_allowed(book):
-        also = f"{t.counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
+        also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
     # Who cannot be ranked, and on how many dimensions the judges agree.
     if supported_orders(book, AGGREGATE):
@@ -99,9 +99,9 @@ def finding(book: RunIndex) -> Finding:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
-    if not said:
+    if not supported:
         return Finding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
-    verdict = said[0]
+    verdict = supported[0]
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
     return Finding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
@@ -125,10 +125,10 @@ def counted_words(book: RunIndex) -> str:
 
 def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
     """The tiers of a score as they are drawn."""
-    found, alone, groups = [], ranked_alone(book, dimension), tiers(book, dimension)
+    rows, alone, groups = [], ranked_alone(book, dimension), tiers(book, dimension)
     for at, tier in enumerate(groups):
         ends, point = tier_ends(book, tier, dimension), None
-        written, said = "" if ends is None else f"{span(*ends)}, one tier", "no ranking inside"
+        written, remark = "" if ends is None else f"{span(*ends)}, one tier", "no ranking inside"
         if tier.agents[0] in alone and (item := effect_of(book, tier.agents[0], dimension)) is not None:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
@@ -136,12 +136,12 @@ def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
         if tier.alone:
             beside = (("above", groups[at + 1 :]), ("below", groups[:at]))
             parts = [
-                f"{word} {t.plural(sum(len(one.agents) for one in part), 'other')}" for word, part in beside if part
+                f"{word} {t.plural(sum(len(other.agents) for other in part), 'other')}" for word, part in beside if part
             ]
-            said = ", ".join(parts) or "alone"
+            remark = ", ".join(parts) or "alone"
         names = tuple(clean(agent, 60) for agent in tier.agents)
-        found.append(TierRow(names, tier.level, ends, point, written, said))
-    return found
+        rows.append(TierRow(names, tier.level, ends, point, written, remark))
+    return rows
 
 
 def axis_of(book: RunIndex) -> tuple[float, float]:
@@ -165,8 +165,8 @@ def _tiers_section(book: RunIndex) -> b.Section:
             why = ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
         if why and at:  # whatever was found there is not shown, not even its tiers
             rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
-        said = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
-        desc = "; ".join(said)
+        lines = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
+        desc = "; ".join(lines)
         # The ends of each tier, and the score of an agent that is alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
@@ -188,7 +188,7 @@ def _tiers_section(book: RunIndex) -> b.Section:
             chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
             note = "" if why else _ranks_words(book, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
-    small = [b.Beside(tuple((one,) for one in charts), "small3")] if charts else []
+    small = [b.Beside(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
         cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
         blocks += [*_quotes(cuts), *(b.Text(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
@@ -205,77 +205,77 @@ Said = tuple[str, Level, tuple[str, ...]]
 """A sentence with its level and the conditions to be quoted with it."""
 
 
-def conditions_of(told: Sequence[Said], above: Sequence[Said] = ()) -> tuple[list[str], str]:
+def conditions_of(sentences: Sequence[Said], above: Sequence[Said] = ()) -> tuple[list[str], str]:
     """The conditions of each sentence that not all share, and those that all do, without those of all ``above``."""
     shared, before = (
         [text for text in group[0][2] if all(text in also for _, _, also in group)] if group else []
-        for group in (told, above)
+        for group in (sentences, above)
     )
-    own = [" ".join(one for one in also if one not in (*shared, *before)) for _, _, also in told]
-    rest = " ".join(one for one in shared if one not in before)
-    if not told or not (rest or before):
+    own = [" ".join(condition for condition in also if condition not in (*shared, *before)) for _, _, also in sentences]
+    rest = " ".join(condition for condition in shared if condition not in before)
+    if not sentences or not (rest or before):
         return own, ""
-    lead = f"Say with {'each of them' if len(told) > 1 else 'it'}"
+    lead = f"Say with {'each of them' if len(sentences) > 1 else 'it'}"
     return own, f"{lead}{', besides the above' if before else ''}: {rest}" if rest else f"{lead} what is said above."
 
 
-def _quotes(told: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
+def _quotes(sentences: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
     """Sentences to be copied with their conditions, and below them what all of them need."""
-    own, shared = conditions_of(told, above)
+    own, shared = conditions_of(sentences, above)
     quotes = [
         b.Quote(level, text, mine, copy=" ".join((text, *also)))
-        for (text, level, also), mine in zip(told, own, strict=True)
+        for (text, level, also), mine in zip(sentences, own, strict=True)
     ]
-    return [*quotes, *(b.Text(one) for one in (shared,) if one)]
+    return [*quotes, *(b.Text(text) for text in (shared,) if text)]
 
 
 def turned_sentences(book: RunIndex) -> list[Said]:
     """Pairs that are ranked one way on a dimension and the other way on another, as `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
-    found = []
-    for one, other in combinations(by_pair, 2):
-        for high, low in by_pair[one].keys() & {pair[::-1] for pair in by_pair[other]}:
-            both = by_pair[one][high, low], by_pair[other][low, high]
-            where = f"on {score_words(one)}, and below it on {score_words(other)}"
+    sentences = []
+    for dimension, other in combinations(by_pair, 2):
+        for high, low in by_pair[dimension].keys() & {pair[::-1] for pair in by_pair[other]}:
+            both = by_pair[dimension][high, low], by_pair[other][low, high]
+            where = f"on {score_words(dimension)}, and below it on {score_words(other)}"
             also: dict[str, None] = {}
-            for name, verdict, against in ((one, *both), (other, *both[::-1])):
+            for name, verdict, against in ((dimension, *both), (other, *both[::-1])):
                 for c in verdict.conditions:
                     texts = {its.text for its in against.conditions if its.id == c.id}
                     if c.id != "specific":  # the sentence says it
                         ahead = f"{score_words(name)}: " if texts and c.text not in texts else ""
                         also[prose(ahead + c.text, 400)] = None
             level = t.weakest(verdict.publication_level for verdict in both)
-            found.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
-    return sorted(found)
+            sentences.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
+    return sorted(sentences)
 
 
 def _ranks_words(book: RunIndex, dimension: str) -> str:
     """The simultaneous rank interval of each agent in a tier of more than three; empty where there is none."""
     possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
-    told = [
+    lines = [
         f"{clean(agent, 60)} {t.ordinal_span(*possible.get(agent, tier.ranks))}"
         for tier in tiers(book, dimension) if len(tier.agents) > 3 for agent in tier.agents
     ]  # fmt: skip
-    more = f" and {count(len(told) - 12)} more" if len(told) > 12 else ""
-    return f"Possible ranks of {of}: {', '.join(told[:12])}{more}." if told else ""
+    more = f" and {count(len(lines) - 12)} more" if len(lines) > 12 else ""
+    return f"Possible ranks of {of}: {', '.join(lines[:12])}{more}." if lines else ""
 
 
 def tier_sentences(book: RunIndex) -> list[Said]:
     """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it. It
     follows from the supported orders of every agent above over every agent below."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
-    by_pair, found = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[Said]()
+    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[Said]()
     for cut in range(1, len(groups) if names_allowed(book) else 1):
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
-        pairs = [(one, other) for one in above for other in below]
-        said = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
+        pairs = [(agent, other) for agent in above for other in below]
+        conditions = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
         level = t.weakest(orders[pair] for pair in pairs)
         first = [v for v in book.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]
             text, level = prose(leads.claim.statement, 400), leads.publication_level
-            said = dict.fromkeys(prose(c.text, 400) for c in leads.conditions)
+            conditions = dict.fromkeys(prose(c.text, 400) for c in leads.conditions)
         elif len(above) == 1:
             text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
         elif len(below) == 1:
@@ -283,17 +283,17 @@ def tier_sentences(book: RunIndex) -> list[Said]:
                 f"{clean(below[0], 60)} scores lowest of the {t.words(len(book.agents))} agents on the overall score."
             )
         else:
-            named = t.listing([clean(one, 60) for one in above])
+            named = t.listing([clean(agent, 60) for agent in above])
             text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
-        found.append((text, level, tuple(said)))
-    return found
+        sentences.append((text, level, tuple(conditions)))
+    return sentences
 
 
 def top_words(book: RunIndex) -> str:
     """The agents of which one is the best, with simultaneous confidence; empty where nothing is known of it."""
     top = [clean(agent, 60) for agent in book.summary.top_set.get(AGGREGATE, ())]
-    known = 1 < len(top) < len(book.agents)
-    return f"The best agent is one of {count(len(top))}: {_names(top)}." if known else ""
+    narrowed = 1 < len(top) < len(book.agents)
+    return f"The best agent is one of {count(len(top))}: {_names(top)}." if narrowed else ""
 
 
 def tiers_words(book: RunIndex) -> str:
@@ -301,13 +301,13 @@ def tiers_words(book: RunIndex) -> str:
     groups = tiers(book, AGGREGATE)
     if not groups:
         return "No agent was scored."
-    said = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
+    sentence = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
         f"On the overall score {_names([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
     )  # fmt: skip
     if halted := sum(d != AGGREGATE and book.status(d) == "halt" for d in book.dimensions):
         verb = "has" if halted == 1 else "have"
-        said += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
-    return said
+        sentence += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
+    return sentence
 
 
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
@@ -315,11 +315,11 @@ def tiers_words(book: RunIndex) -> str:
 
 def planted_words(book: RunIndex) -> str:
     """The answer in a sentence."""
-    found = [c for c in controls(book) if c.gate is not None]
-    bad = [c for c in found if c.outcome not in GOOD]
-    turned = [c for c in found if c.turned and c not in bad]
+    gated = [c for c in controls(book) if c.gate is not None]
+    bad = [c for c in gated if c.outcome not in GOOD]
+    turned = [c for c in gated if c.turned and c not in bad]
     named = t.listing([_planted_name(c) for c in (bad or turned)])
-    if not found:
+    if not gated:
         return "Not known: no control texts were graded."
     if bad:
         return f"Not reliably. {t.sentence(named)[:-1]} are not scored as they should be."
@@ -329,14 +329,14 @@ def planted_words(book: RunIndex) -> str:
 
 
 def _planted_name(control: Control) -> str:
-    known = {"cell_a": "confident but wrong texts", "cell_b": "short but right texts"}
-    return known.get(control.cell, control.name.lower() + " texts")
+    names = {"cell_a": "confident but wrong texts", "cell_b": "short but right texts"}
+    return names.get(control.cell, control.name.lower() + " texts")
 
 
 def _planted_section(book: RunIndex) -> b.Section:
     """Control texts whose right treatment is known: each kind by all judges that count, then without each family."""
-    found, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
-    for control in found[:2]:
+    gated, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
+    for control in gated[:2]:
         cells, gate, score = book.study.cells, control.gate, control.score
         names = {judge.family: judge.name for judge in book.study.judges}
         drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
@@ -345,8 +345,8 @@ def _planted_section(book: RunIndex) -> b.Section:
                   str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
         low = control.cell in ("cell_a", "red_team")
         band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
-        known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
-        axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
+        ends = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
+        axis = strip_axis(ends, *(end for end in band if end is not None), 0.0)
         graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
         n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
         mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
@@ -355,22 +355,22 @@ def _planted_section(book: RunIndex) -> b.Section:
         against = "the weakest quarter of real texts" if low else "real texts"
         lines = []
         for name, item, outcome in rows:
-            said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
+            phrase = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
             if item.value is None:
-                lines.append((name, "", t.shown(item), said))
+                lines.append((name, "", t.shown(item), phrase))
                 continue
             first = item is rows[0][1]
-            cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
-            strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
-            lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), said))
+            cuts = tuple((end, f"{end:g}".replace("-", "−") if first else "", False) for end in band if end is not None)
+            strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if phrase == "passes" else "n", band)
+            lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), phrase))
         columns.append((
             Markup("<h3>{}</h3>").format(t.sentence(_planted_name(control))[:-1] + n),
             b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
             b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
                     style="drops"),
         ))  # fmt: skip
-    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
-    more = f" of {t.counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in gated[:2])
+    more = f" of {t.counted(len(gated), 'kind')}: {values}" if len(gated) > 2 else ""
     rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
     blocks = (b.Beside(tuple(columns)), rest) if columns else ()
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
@@ -390,7 +390,7 @@ def _judges_section(book: RunIndex) -> b.Section:
         axes[name] = strip_axis(ends, limits_set.get(key, 0.0), 0.0)
     for agent in book.agents:
         makers.setdefault(book.family(agent), []).append(clean(agent, 60))
-    for judge in sorted(run.study.judges, key=lambda one: one.name):
+    for judge in sorted(run.study.judges, key=lambda judge: judge.name):
         name, same = clean(judge.name, 60), makers.get(clean(judge.family, 60), [])
         lead: Inline = b.Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
         cells: list[Inline] = [(lead, small(f" same maker as {t.listing(same)}")) if same else lead]
@@ -435,13 +435,13 @@ def judges_words(book: RunIndex) -> str:
 
 def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
-    found, levels, table = finding(book), [v.publication_level for v in book.run.verdicts], book.run.table
-    level, title = "no-claim" if found.verdict is None else found.verdict.publication_level, found.said
-    heading: Inline = title if found.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
-    lead: Inline = found.also if found.verdict is None or not found.also else (b.bold("Say also:"), " ", found.also)
+    front, levels, table = finding(book), [v.publication_level for v in book.run.verdicts], book.run.table
+    level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
+    heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
+    lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
     links = Markup("").join(
-        Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, said)
-        for name, path, said in deeper
+        Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, subtitle)
+        for name, path, subtitle in deeper
     )
     # What keeps sentences from being supported, by how many of them.
     shown = limits_of(book) if table is None else limits_of(book)[:_CUTS]
@@ -457,23 +457,23 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
         steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(book))
         sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
-    elif found.verdict is None and not any(level != "no-claim" for level in levels):
+    elif front.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if book.agents else []), planted, _judges_section(book)]
     else:
         sections = [ahead, planted, _judges_section(book), limits]
     deep = b.Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, "index.html")
-    (head, said), parts = found.notice, list[Inline]()
+    (head, text), parts = front.notice, list[Inline]()
     if table is not None and table.about:
         parts = [prose(table.about, 600)]
-    elif said:
-        parts = [b.bold(head), f" {said} ", b.Linked("What was planted", "plan.html#panel")]
+    elif text:
+        parts = [b.bold(head), f" {text} ", b.Linked("What was planted", "plan.html#panel")]
     if not book.preregistered and table is None:
         late = " The scores had been seen when the plan was locked."
         parts += [" " if parts else "", b.bold("Not preregistered."), late]
     return b.Page(
         "index.html", book.study.title or book.study.name,
-        lead, heading=(b.Mark(level), heading), under=f"{found.second} {scores.pairs_words(book)}".strip(),
+        lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(book)}".strip(),
         notice=tuple(parts),
         tallies=t.tally(levels),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",

@@ -167,13 +167,13 @@ def each_page(
     measured = measured_parts(measured_rows(book, rests))
     # Claims link to measurements, and pages to both.
     book = replace(book, links=measured_links(measured), made={})
-    sized = paged_by(cards(book), lambda one: len(str(one[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
-    made = in_parts("claims", sized)
-    places = {claim: f"{name}#{card.id}" for name, found in made.items() for claim, card in found}
+    sized = paged_by(cards(book), lambda pair: len(str(pair[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
+    parts = in_parts("claims", sized)
+    places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
     book = replace(book, claims=places)
     if trail is not None:
         yield from trail.pages(frame, read, calls)
-    for page in _pages(book, rows, {path: [card for _, card in found] for path, found in made.items()}):
+    for page in _pages(book, rows, {path: [card for _, card in group] for path, group in parts.items()}):
         yield page.path, frame.page(page)
     yield from measurement_pages(frame, measured)
     yield from frame.files()
@@ -204,7 +204,7 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
     deeper = [
         ("Any sentence", path, "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}")
         for path, dimension in reversed(first_scores(book).items()) if table
-    ] + [(words, path, said) for there, words, path, said in ways if there]  # fmt: skip
+    ] + [(words, path, intro) for there, words, path, intro in ways if there]  # fmt: skip
     yield overview(book, deeper)
     yield from sentence_pages(book)
     lead = (
@@ -232,12 +232,12 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
     more = () if table else (panel_section(book), cost_section(book), records_section(book))
     pages.append(("plan", "Plan", _PLAN[table], (plan_section(book), *more)))
     if not table:
-        said = "The numbers in the texts against what their authors could see."
-        pages.append(("fact-check", "Fact check", said, (evidence_section(book),)))
-    for name, title, said, sections in pages:
+        intro = "The numbers in the texts against what their authors could see."
+        pages.append(("fact-check", "Fact check", intro, (evidence_section(book),)))
+    for name, title, intro, sections in pages:
         there = tuple(section for section in sections if section is not None)
         styles = ("judges.css",) if name == "agreement" else ()
-        yield b.Page(f"{name}.html", title, said, there, here="facts" if name == "fact-check" else name, styles=styles)
+        yield b.Page(f"{name}.html", title, intro, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
         yield from ledger_pages(rows)
         if (example := example_page(book)) is not None:
@@ -249,7 +249,7 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
         left = {"facts", "map", *(("claims", "measurements") if brief else ())}
-        nav = tuple(one for one in _NAV if one.key not in left)
+        nav = tuple(link for link in _NAV if link.key not in left)
         return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
     records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judgments else ()
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
@@ -261,22 +261,22 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
 
 def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
-    made: list[tuple[str, b.Card]] = []
+    listed: list[tuple[str, b.Card]] = []
     effects = {"stops": b.bold("Stops here."), "condition": b.bold("Condition.")}
     for verdict in ordered_verdicts(book):
         level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
-        said, (found, unreached) = level != "no-claim", checked(book, verdict)
+        claimed, (tests, unreached) = level != "no-claim", checked(book, verdict)
         # The place of a card; one made of the id could be tried against both directions of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
-        blocks: list[Block] = [] if said else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
-        if said:
+        blocks: list[Block] = [] if claimed else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
+        if claimed:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
             quote = said_claim(book, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
             blocks += [b.Text(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
-            (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in found
+            (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in tests
         ]
         checks += [f"Not reached: {', '.join(unreached).lower()}"] if unreached else []
         blocks += [b.Text(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
@@ -284,13 +284,13 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
             blocks.append(b.Text(b.bold(amended), "why"))
         # The level under each other rule, rules with one level together.
         rules: Inline = "" if verdict.fragility else "No other rule was tried."
-        if verdict.fragility and not said and kind == "first":
+        if verdict.fragility and not claimed and kind == "first":
             rules = "Not shown: it would show who leads."
         elif verdict.fragility:
             by_level: dict[Level, list[str]] = {}
             for rule, other in sorted(verdict.fragility.items()):
                 by_level.setdefault(other, []).append(rule_words(rule))
-            each = sorted(by_level, key=lambda one: (one != level, RANK[one]))
+            each = sorted(by_level, key=lambda name: (name != level, RANK[name]))
             rules = b.spaced((f"Holds: {listing(by_level[one])}" if one == level else
                             (b.Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
         facts: list[tuple[str, Inline]] = [("Other rules", rules)]
@@ -298,7 +298,7 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in dict.fromkeys(verdict.measurements):
             item = book.by_id.get(name)
-            if item is not None and name in book.links and (said or name.startswith(_SHOWN_UNSUPPORTED[kind])):
+            if item is not None and name in book.links and (claimed or name.startswith(_SHOWN_UNSUPPORTED[kind])):
                 groups.setdefault(item.name, []).append((_about(book, item, claim.dimension), book.links[name]))
         if groups:
             kinds = ((f"{measured_title(name, book.sign)}: ",
@@ -306,18 +306,18 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
                       f" and {len(ways) - _LINKS} more" if len(ways) > _LINKS else "")
                      for name, ways in groups.items())  # fmt: skip
             total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
-            if said:
+            if claimed:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
             rests = b.spaced(kinds, ". ")
             facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
         # The file of the certificate; the name of one about a pair has the order in it.
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
-        if kind == "within" or (kind == "pair" and not said):
+        if kind == "within" or (kind == "pair" and not claimed):
             file = ("in ", b.code("certificates/"), "; its name has the direction in it")
         about = f"{_KINDS[kind]}, {book.title(claim.dimension)}"
         card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
-        made.append((claim.id, card))
-    return tuple(made)
+        listed.append((claim.id, card))
+    return tuple(listed)
 
 
 def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
@@ -334,12 +334,12 @@ def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured
     def hidden(item: Measurement) -> str:
         dimension = item.labels.get("dimension", AGGREGATE)
         if {"high", "low"} <= item.labels.keys():
-            known = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
-            return "" if known else "not shown: no supported order"
+            ordered = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
+            return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
-            found = None if item.name == "rank.first" else judged_range(book, dimension, item.labels.get("agent", ""))
+            bounds = None if item.name == "rank.first" else judged_range(book, dimension, item.labels.get("agent", ""))
             why = "the agent shares its tier"
-            return f"not shown: {why}" if found is None else f"{span(*found)}, range of the judges; {why}"
+            return f"not shown: {why}" if bounds is None else f"{span(*bounds)}, range of the judges; {why}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
@@ -382,17 +382,17 @@ def rules_section(book: RunIndex) -> b.Section | None:
             other = verdict.fragility.get(rule)
             cells.append("not tried" if other is None else "holds" if other == level else b.Mark(other, TAGS[other]))
         rows.append(tuple(cells))
-    found, moves = [v.publication_level for v in verdicts], []
+    levels, moves = [v.publication_level for v in verdicts], []
     for rule in names:
         steps = [RANK[v.fragility.get(rule, v.publication_level)] - RANK[v.publication_level] for v in verdicts]
         ways = ((sum(step < 0 for step in steps), "lower"), (sum(step > 0 for step in steps), "higher"))
         moves.append(", ".join(f"{count(n)} {way}" for n, way in ways if n) or "all hold")
-    locked = ", ".join(f"{count(found.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in found)
+    locked = ", ".join(f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels)
     rows.append((f"All {count(len(verdicts))} claims", locked, *moves))
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
-    heads = ("Claim", "Locked rule", *(said[:1].upper() + said[1:] for said in map(rule_words, names)))
+    heads = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
     why = "" if FLIP in names else flip_words(book)
     return b.Section(
         "rules", "What would change under another rule?",

@@ -21,40 +21,40 @@ def cost_section(book: RunIndex) -> b.Section | None:
     """What was paid, model by model; None where nobody was paid."""
     title = "What did it cost?"
     if book.run.paid is None:
-        said = "The ledger, which knows what was paid, could not be read where this page was made."
-        return b.Section("cost", title, said)
-    paid = sorted(book.run.paid, key=lambda one: one.model)
+        answer = "The ledger, which knows what was paid, could not be read where this page was made."
+        return b.Section("cost", title, answer)
+    paid = sorted(book.run.paid, key=lambda paid: paid.model)
     if not paid:
         return None
     rows = []
-    for one in paid:
-        known = one.calls > one.untold
-        inputs, cached, outputs = (count(n) if known and n is not None else "not reported"
-                                   for n in (one.input_tokens, one.cached_tokens, one.output_tokens))  # fmt: skip
-        price = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
-        if one.price_of is not None and one.unpriced:
-            price.append(f"{t.counted(one.unpriced, 'call')} without a price")
-        if 0 < one.untold < one.calls:
-            price.append(f"tokens of {t.counted(one.untold, 'call')} not reported")
-        batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
+    for bill in paid:
+        reported = bill.calls > bill.untold
+        inputs, cached, outputs = (count(n) if reported and n is not None else "not reported"
+                                   for n in (bill.input_tokens, bill.cached_tokens, bill.output_tokens))  # fmt: skip
+        price = ["no price known" if bill.price_of is None else f"of {clean(bill.price_of, 20)}"]
+        if bill.price_of is not None and bill.unpriced:
+            price.append(f"{t.counted(bill.unpriced, 'call')} without a price")
+        if 0 < bill.untold < bill.calls:
+            price.append(f"tokens of {t.counted(bill.untold, 'call')} not reported")
+        batches = f", {count(bill.in_batches)} in batches" if bill.in_batches else ""
         rows.append((
-            b.code(clean(one.model, 200)), f"{count(one.calls)}{batches}", inputs, cached, outputs,
-            "not known" if one.unpriced == one.calls else money(one.usd), "; ".join(price),
+            b.code(clean(bill.model, 200)), f"{count(bill.calls)}{batches}", inputs, cached, outputs,
+            "not known" if bill.unpriced == bill.calls else money(bill.usd), "; ".join(price),
         ))  # fmt: skip
-    calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
-    usd = sum(one.usd for one in paid)
-    said = f"{money(usd)} USD for {t.counted(calls - unpriced, 'call')}"
+    calls, unpriced = sum(bill.calls for bill in paid), sum(bill.unpriced for bill in paid)
+    usd = sum(bill.usd for bill in paid)
+    answer = f"{money(usd)} USD for {t.counted(calls - unpriced, 'call')}"
     if unpriced:
-        said += f"; what {count(unpriced)} more cost is not known"
+        answer += f"; what {count(unpriced)} more cost is not known"
     if unpriced == calls:
-        said = f"{t.counted(calls, 'call')} of paid models; no price of them is known"
+        answer = f"{t.counted(calls, 'call')} of paid models; no price of them is known"
     heads = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
     table = b.Table(heads, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
     note = (
         "List prices times the tokens that the providers counted, for every reply that was kept. Attempts without a "
         "reply are not in it: providers do not say what they cost. The bill is the provider’s."
     )
-    return b.section("cost", title, f"{said}.", table, b.notes([note]))
+    return b.section("cost", title, f"{answer}.", table, b.notes([note]))
 
 
 NEVER_SAID: Final = (
@@ -153,7 +153,7 @@ def plan_section(book: RunIndex) -> b.Section:
     titles = t.listing([book.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
     item, note = book.one("order.detectable", dimension=AGGREGATE), ""
-    pairs, could = sum(one.name == "contrast" for one in run.measurements), t.shown(item)
+    pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.shown(item)
     if item is not None and item.value is not None:
         pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
         single = "" if pair is None else f", {number(pair)} for a single pair"
@@ -168,11 +168,11 @@ def plan_section(book: RunIndex) -> b.Section:
     if worth is not None and worth.value is not None:
         independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.real(worth.detail.get("r"))
         errors = "" if r is None else f"their errors correlate at {number(r)}"
-    conflict, made = "none", "no judge shares a family with an agent"
+    conflict, detail = "none", "no judge shares a family with an agent"
     if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
         of = t.counted(len(study.families), "judge family", "judge families")
         conflict = f"{len(shared)} of {of} also made agents"
-        made = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
+        detail = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
@@ -190,7 +190,7 @@ def plan_section(book: RunIndex) -> b.Section:
         ("Judges", f"{count(len(study.judges))} from {t.counted(len(study.families), 'family', 'families')}",
          ", ".join(clean(judge.name, 60) for judge in study.judges)),
         ("Worth", independent, errors),
-        ("Conflict", conflict, made),
+        ("Conflict", conflict, detail),
         ("Held-out judge", outside_name(book) or "none", outside_state(book)),
         ("Overlap", book.to(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
         ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
@@ -201,10 +201,10 @@ def plan_section(book: RunIndex) -> b.Section:
     facts = tuple(
         (
             b.Group(
-                title, (b.Facts(tuple((term, b.noted(value, below and f" {below}")) for term, value, below in found)),)
+                title, (b.Facts(tuple((term, b.noted(value, below and f" {below}")) for term, value, below in facts)),)
             ),
         )
-        for title, found in (("The plan", of_plan), ("The panel", of_panel))
+        for title, facts in (("The plan", of_plan), ("The panel", of_panel))
     )
     # What a rubric of one's own says, word by word.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
@@ -237,13 +237,13 @@ def panel_section(book: RunIndex) -> b.Section:
             planted.append((planted_group(name, view.question, view.planted),))
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
-    said = reference_words(book)
-    return b.section("panel", "Who judged?", said, table, b.Beside(tuple(planted), "tri") if planted else None)
+    lead = reference_words(book)
+    return b.section("panel", "Who judged?", lead, table, b.Beside(tuple(planted), "tri") if planted else None)
 
 
 def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:
     """What was planted in a judge or agent that is built in."""
-    flaws = b.Items(tuple(clean(one, 300) for one in planted))
+    flaws = b.Items(tuple(clean(flaw, 300) for flaw in planted))
     return b.Group(f"What is planted in {name}?", (b.Text(clean(question, 300), "cap"), flaws))
 
 
@@ -264,8 +264,8 @@ def noise_section(book: RunIndex) -> b.Section:
             about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
             rows.append((about, book.to(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
     for item in book.every("score.length_correlation"):
-        said = "correlation of the length of a text with its panel score"
-        rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), said))
+        detail = "correlation of the length of a text with its panel score"
+        rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
     return b.section("noise", "How much of it is noise?", lead, table or b.Text("No noise floor was measured."))
@@ -314,30 +314,30 @@ def reference_words(book: RunIndex) -> str:
 def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
     """Every field of the plan with its value, and what it decides."""
     plan: dict[str, Any] = book.study.model_dump(mode="json")
-    meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
+    meanings = {name: meaning.replace("κ", book.sign) for name, meaning in _MEANINGS.items()}
     # What the share of alpha comes to under this plan.
     if dimensions := [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]:
         whole, rest = (t.alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
         meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
     own = book.study.substrate is not None
     for agent in book.study.agents:
-        said = clean(f"{agent.model}, family {agent.family}", 200)
-        yield b.code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
-    found: list[tuple[str, Any]] = []
+        shown = clean(f"{agent.model}, family {agent.family}", 200)
+        yield b.code(f"agents.{clean(agent.name, 60)}"), shown, "agent that decides on every cycle"
+    entries: list[tuple[str, Any]] = []
     for part in (*(("substrate", "controls") if own else ()), *_PARTS, *(("oracle",) if own else ()), "seed"):
         inner = plan[part].items() if isinstance(plan[part], dict) else None
-        found += [(part, plan[part])] if inner is None else [(f"{part}.{name}", value) for name, value in inner]
-    for field, value in found:
-        said = plan_value(value)
+        entries += [(part, plan[part])] if inner is None else [(f"{part}.{name}", value) for name, value in inner]
+    for field, value in entries:
+        shown = plan_value(value)
         if field == "substrate.date_probe" and isinstance(value, dict):
             asked = value["model"] or "no model"
-            said = clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
+            shown = clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
         elif field == "substrate.windows" and isinstance(value, dict):
-            said = clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
+            shown = clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
         elif field == "stability.probe" and isinstance(value, dict):
-            said = clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
+            shown = clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
         if field != "rubric.text":  # it has a table of its own
-            yield b.code(field), said, meanings.get(field, "")
+            yield b.code(field), shown, meanings.get(field, "")
 
 
 def plan_value(value: object) -> str:

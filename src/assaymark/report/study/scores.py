@@ -51,12 +51,12 @@ def read_section(table: TableView) -> b.Section:
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
     rows += [("Criteria", (criteria, f", {table.scale[0]:g} to {table.scale[1]:g}")),
              ("File", (clean(table.source, 200), b.small(f" {table.format}{digest}")))]  # fmt: skip
-    left: Block = b.Items(tuple(prose(one, 600) for one in table.left))
+    left: Block = b.Items(tuple(prose(line, 600) for line in table.left))
     if len(table.left) > _LEFT:
         left = b.Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
     chosen = b.Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
     wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
-    filled = b.Items((*(prose(one, 600) for one in table.filled), wrong))
+    filled = b.Items((*(prose(line, 600) for line in table.filled), wrong))
     assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
     blocks = (b.Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
     return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
@@ -73,13 +73,13 @@ def size_words(table: TableView) -> str:
 
 def panel_section(book: RunIndex) -> b.Section:
     """How far the judges agree, each pair of them and without each, and one row for each."""
-    panel = sorted(book.study.judges, key=lambda one: one.name)
+    panel = sorted(book.study.judges, key=lambda judge: judge.name)
     (pairs, split), what = split_pairs(book), book.sign
     few = len(panel) <= _MATRIX
     if not few:  # so many are drawn as dots, those that agree least first
-        panel.sort(key=lambda one: (split[one.name][0] is None, split[one.name][0] or 0.0, one.name))
+        panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
     cut = book.study.gates.publish
-    axis = strip_axis([one for both in split.values() for one in both if one is not None], cut)
+    axis = strip_axis([value for both in split.values() for value in both if value is not None], cut)
 
     def dot(value: float | None, otherwise: str) -> Inline:
         return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
@@ -91,38 +91,38 @@ def panel_section(book: RunIndex) -> b.Section:
     if few and len(panel) > 2 and pairs:
         names = [judge.name for judge in panel]
         wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
-        called = [f"{at} {clean(one, 60)}" if wide else clean(one, 60) for at, one in enumerate(names, 1)]
+        called = [f"{at} {clean(name, 60)}" if wide else clean(name, 60) for at, name in enumerate(names, 1)]
         cells = tuple(
-            (called[at], *("" if (kappa := pairs.get((other, one), pairs.get((one, other)))) is None else
+            (called[at], *("" if (kappa := pairs.get((other, name), pairs.get((name, other)))) is None else
                            b.Share(max(0.0, min(kappa, 1.0)), number(kappa)) for other in names[:at]),
              *([""] * (len(names) - 1 - at)))
-            for at, one in enumerate(names) if at or wide
+            for at, name in enumerate(names) if at or wide
         )  # fmt: skip
         above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
         grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
-        without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
+        without = tuple((f"without {clean(name, 60)}", dot(split[name][1], stated(name))) for name in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
         both = b.Beside(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
-        columns = [((f"{what} with the others", needed), {n: dot(one[0], stated(n)) for n, one in split.items()}),
-                   (f"{what} without it", {n: "" if one[1] is None or lost(book, n) else number(one[1])
-                                           for n, one in split.items()}), *columns]  # fmt: skip
+        columns = [((f"{what} with the others", needed), {n: dot(pair[0], stated(n)) for n, pair in split.items()}),
+                   (f"{what} without it", {n: "" if pair[1] is None or lost(book, n) else number(pair[1])
+                                           for n, pair in split.items()}), *columns]  # fmt: skip
     rows = tuple(
-        ((clean(one.name, 60), b.small(f" {clean(one.family, 60)}") if one.family != one.name else ""),
-         *(column[one.name] for _, column in columns))
-        for one in panel
+        ((clean(judge.name, 60), b.small(f" {clean(judge.family, 60)}") if judge.family != judge.name else ""),
+         *(column[judge.name] for _, column in columns))
+        for judge in panel
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    if said := spread_words(book):
-        blocks.append(b.Text(said, "cap"))
-    if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
+    if sentence := spread_words(book):
+        blocks.append(b.Text(sentence, "cap"))
+    if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
         blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
-    if said := people_words(book):
-        blocks.append(b.Text((b.bold("People."), " ", said), "cap"))
+    if sentence := people_words(book):
+        blocks.append(b.Text((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
 
@@ -131,11 +131,11 @@ def spread_words(book: RunIndex) -> str:
     """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, judge)
-        spreads[judge] = max(known) - min(known) if known else 0.0
-    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
+        levels = _levels(book, judge)
+        spreads[judge] = max(levels) - min(levels) if levels else 0.0
+    gaps = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
+    return f"The lowest and the highest system are {t.listing(gaps)}. {why}" if len(gaps) > 1 else ""
 
 
 def _of_judges(n: int, block: Block, title: str = "") -> Block:
@@ -153,13 +153,13 @@ def strip_cell(
 
 def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
     """What is known of each judge, a column each: its heading and what stands there by judge."""
-    found: list[tuple[Inline, dict[str, Inline]]] = []
+    columns: list[tuple[Inline, dict[str, Inline]]] = []
     names = [judge.name for judge in panel]
     people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
     if any(people.values()):
         reached = book.one("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None or reached.value is None else b.small(f" two people: {number(reached.value)}")
-        found.append(
+        columns.append(
             (("κ with people", two), {n: "not graded" if m is None else t.shown(m) for n, m in people.items()})
         )
     # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
@@ -172,20 +172,20 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         if not (book.every(measure, dimension=WINS) if dimension == WINS else any(items.values())):
             continue
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
-        axis, made = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
+        axis, cells = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
-            made[name] = otherwise if item is None else t.shown(item)
+            cells[name] = otherwise if item is None else t.shown(item)
             if item is not None and item.value is not None:
-                over, said = item.low is not None and item.low > 0, t.signed(item.value)
+                over, shown = item.low is not None and item.low > 0, t.signed(item.value)
                 ends = (
                     "" if item.low is None or item.high is None else f" ({t.signed(item.low)} to {t.signed(item.high)})"
                 )
-                made[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), said, over)
+                cells[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), shown, over)
                 if dimension == WINS:
-                    made[name] = (b.bold(said) if over else said, ends)
-        found.append((head if dimension == WINS else (head, b.small(" dashed: 0")), made))
+                    cells[name] = (b.bold(shown) if over else shown, ends)
+        columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
     levels = {name: _levels(book, name) for name in names}
-    found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
+    columns.append(("Mean score", {n: number(sum(own) / len(own)) if own else "" for n, own in levels.items()}))
     # How many scores of each judge are missing, and whether it was left out.
     missing: dict[str, Inline] = dict.fromkeys(names, "none")
     for name in names:
@@ -196,12 +196,12 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
             if isinstance(lacking, int) and isinstance(asked, int):
                 some = f"{count(lacking)} of {count(asked)}"
             missing[name] = f"{some}, left out" if lost(book, name) else some
-    return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
+    return [*columns, ("Missing scores", missing)] if set(missing.values()) != {"none"} else columns
 
 
 def _levels(book: RunIndex, judge: str) -> list[float]:
     """What one judge gave each system on average."""
-    return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
+    return [measurement.value or 0.0 for measurement in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
 def pairs_words(book: RunIndex) -> str:
@@ -211,12 +211,12 @@ def pairs_words(book: RunIndex) -> str:
         return ""
     liked = [item for item in book.every("judge.own_family", dimension=WINS)
              if item.labels["judge"] != COMMON and (item.low or 0.0) > 0 and item.value is not None]  # fmt: skip
-    told = [
+    sentences = [
         f"{clean(one.labels['judge'], 60)} picks its own family in {100 * (one.value or 0.0):.0f} "
         f"({100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f}) more of 100 pairs than the other judges do."
         for one in liked
     ]
-    return " ".join((*told, place_words(table)))
+    return " ".join((*sentences, place_words(table)))
 
 
 def place_words(table: TableView) -> str:
@@ -231,9 +231,9 @@ def place_words(table: TableView) -> str:
 def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
     """The agreement of every two judges on the overall score, and by judge the mean with it and without it."""
     item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
-    known = {} if item is None else item.detail.get("pairs", {})
-    pairs = {(one, other): value for key, value in known.items() if value is not None
-             for one, other in [key.split("|", 1)]}  # fmt: skip
+    kappas = {} if item is None else item.detail.get("pairs", {})
+    pairs = {(judge, other): value for key, value in kappas.items() if value is not None
+             for judge, other in [key.split("|", 1)]}  # fmt: skip
     for judge in book.study.judges:
         mine = [value for pair, value in pairs.items() if judge.name in pair]
         others = [value for pair, value in pairs.items() if judge.name not in pair]
@@ -253,16 +253,16 @@ def agree_words(book: RunIndex) -> str:
     if item is None or item.value is None:
         return f"Not known: {t.shown(item)}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
-    said = f"{answer}: {book.sign} {number(item.value)}{t.ends_of(item)}; {number(gates.publish)} needed."
+    sentence = f"{answer}: {book.sign} {number(item.value)}{t.ends_of(item)}; {number(gates.publish)} needed."
     odd = odd_judge(book, item.value)
-    return said if odd is None else f"{said} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
+    return sentence if odd is None else f"{sentence} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
 
 def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     """The judge without which the others agree better by at least a tenth, and how well."""
     without = split_pairs(book)[1].items()
-    known = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
-    return max(known.items(), key=lambda item: item[1]) if known else None
+    better = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
+    return max(better.items(), key=lambda item: item[1]) if better else None
 
 
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:
@@ -270,37 +270,37 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
     table = book.run.table
     if table is None:
         return []
-    found: list[tuple[str, str]] = []
+    steps: list[tuple[str, str]] = []
     item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     odd = None if item is None or item.value is None else odd_judge(book, item.value)
 
-    held = Counter(
+    conditions = Counter(
         field for verdict in book.run.verdicts if verdict.publication_level != "no-claim" for field in binding(verdict)
     )
 
     def lifts(field: str) -> str:
-        return f"Lifts a condition of {t.counted(held[field], 'sentence')}" if held[field] else ""
+        return f"Lifts a condition of {t.counted(conditions[field], 'sentence')}" if conditions[field] else ""
 
     if odd is not None and item is not None and item.value is not None:
         gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
-        found.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
+        steps.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
     if "cluster" not in table.roles:
         gain = "Items of one group count for less than their number. No new scores."
-        found.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
-    known = book.one("panel.families")
-    if known is not None and known.detail.get("unknown") and (lifted := lifts("own_family")):
+        steps.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
+    families = book.one("panel.families")
+    if families is not None and families.detail.get("unknown") and (lifted := lifts("own_family")):
         gain = f"{lifted} if it holds without judges of the own family. No new scores."
-        found.append((f"Name the makers of {known.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
+        steps.append((f"Name the makers of {families.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
     if not book.preregistered:
         gain = lifts("preregistration") or "Then the next scores are preregistered"
         gain += f"; costs {t.counted(table.scores, 'new score')}."
-        found.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
+        steps.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
     if not any(item.name.startswith("human.") for item in book.run.measurements):
         drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {_SAMPLE}"
         gain = f"Rankings that hold for people; costs {t.counted(_SAMPLE * table.agents, 'grade')}."
-        found.append((f"No human grades: have a sample graded. {gain}", drawn))
-    found.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
-    return found
+        steps.append((f"No human grades: have a sample graded. {gain}", drawn))
+    steps.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
+    return steps
 
 
 def orders_section(table: TableView) -> b.Section:
@@ -308,12 +308,12 @@ def orders_section(table: TableView) -> b.Section:
     heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
     rows = tuple(
-        (clean(judge, 60), count(one["both"]), f"{one['same_text'] / one['both']:.1%}",
-         f"{one['same_place'] / one['both']:.1%}",
-         f"{one.get('first_place', 0) / one['same_place']:.1%}" if one["same_place"] else "none",
-         f"{one['one_tie'] / one['both']:.1%}")
-        for judge, one in sorted(table.orders.items())
+        (clean(judge, 60), count(counts["both"]), f"{counts['same_text'] / counts['both']:.1%}",
+         f"{counts['same_place'] / counts['both']:.1%}",
+         f"{counts.get('first_place', 0) / counts['same_place']:.1%}" if counts["same_place"] else "none",
+         f"{counts['one_tie'] / counts['both']:.1%}")
+        for judge, counts in sorted(table.orders.items())
     )  # fmt: skip
-    made = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    blocks = (_of_judges(len(rows), made),)
+    orders = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
+    blocks = (_of_judges(len(rows), orders),)
     return b.Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)

@@ -72,30 +72,30 @@ _TABLES: Final = {
 """What a command line asks for, by the tables and fields of a plan."""
 
 
-def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
+def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
     """The text of a plan and where it is from: the file, or one written from what a command line asks for."""
     if path is not None:
         return bench_text(path), str(path)
-    models = [resolved(name) for name in wanted.get("model") or ()] or list(reference_benchmark_models())
-    judges = list(wanted.get("judge") or ())
+    models = [resolved(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
+    judges = list(options.get("judge") or ())
     if wrong := [name for name in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", name)]:
         raise InputError("--model", [Problem(name, "a model is named provider/name") for name in wrong])
     lines = ['version = "2"']
     for table, names in _TABLES.items():
         values = {
-            field: tuple(one) if isinstance(one := wanted.get(name), list) else one for name, field in names.items()
+            field: tuple(one) if isinstance(one := options.get(name), list) else one for name, field in names.items()
         }
-        given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(given)
+        fields = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
+        rows = _given(fields)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
-    args = {field: wanted[name] for field, name in of_model.items() if wanted.get(name) is not None}
+    args = {field: options[name] for field, name in of_model.items() if options.get(name) is not None}
     for kind, chosen in (("models", models), ("judges", judges)):
-        seen = Counter[str]()
+        counts = Counter[str]()
         for model in chosen:
             called = model_name(model)
-            seen[called] += 1
-            name = called if seen[called] == 1 else f"{called}-{seen[called]}"
+            counts[called] += 1
+            name = called if counts[called] == 1 else f"{called}-{counts[called]}"
             # for whom it counts: its provider, and for one name on a server of one's own that name
             provider, _, rest = model.partition("/")
             own = provider in ("openai-chat", "http", "python", "inspect", "reference")
@@ -103,7 +103,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
             if kind == "models" and provider == "reference":
                 family = name.lower()
             elif kind == "models" and not is_outside(model):
-                temperature = wanted.get("temperature")
+                temperature = options.get("temperature")
                 if temperature is None:  # the protocol's 0, unless the provider's newest models take none
                     temperature = None if model.startswith(TAKES_NONE) else 0.0
                 elif temperature < 0:
@@ -113,17 +113,17 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
     return "\n".join(lines) + "\n", "the command line"
 
 
-def default_folder(wanted: Mapping[str, Any]) -> Path:
+def default_folder(options: Mapping[str, Any]) -> Path:
     """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
-    models = [*(wanted.get("model") or ())]
+    models = [*(options.get("model") or ())]
     return Path(f"assaymark-bench-{model_name(resolved(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
 
 
 def resolved(model: str) -> str:
     """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
     provider, _, word = model.partition("/")
-    own = PREFIX + ALIASES.get(word, word)
-    return own if provider == "reference" and own in reference_benchmark_models() else model
+    reference = PREFIX + ALIASES.get(word, word)
+    return reference if provider == "reference" and reference in reference_benchmark_models() else model
 
 
 def model_name(model: str) -> str:
@@ -206,8 +206,8 @@ def _lock(
             problem = unknown_model(model, models)
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
-                meant = f"did you mean {resolved(model)}? " if resolved(model) in built_in else ""
-                there = f"{meant}Built-in models that do: {', '.join(sorted(built_in))}"
+                meant = f"; did you mean {resolved(model)}?" if resolved(model) in built_in else ""
+                there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
                 wrong[problem] = None
@@ -246,7 +246,7 @@ def _publish(
             rank = f"{first if first == last else f'{first}-{last}'} of {models}"
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
-    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(measure.NO_CHOICE)] if shown else []
+    narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
@@ -322,9 +322,9 @@ def _decided(
     others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
     splits: Mapping[tuple[Template, Split], int] = {}
     if answers:
-        given = plan.questions.file
-        whole = () if given is None else ((one.template, one.split) for one in published.read_questions(Path(given)))
-        splits = published.shared_out(published.COUNTS) if given is None else Counter(whole)
+        path = plan.questions.file
+        pairs = () if path is None else ((one.template, one.split) for one in published.read_questions(Path(path)))
+        splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
         [result for result, _ in episodes or ()], baselines, answers or {}, notes,

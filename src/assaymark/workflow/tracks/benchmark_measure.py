@@ -136,7 +136,7 @@ def grade_rationales(
 
 def study_text(plan: BenchPlan) -> str:
     """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders."""
-    given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
+    fields = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
     head = {
         "version": "2",
@@ -146,7 +146,7 @@ def study_text(plan: BenchPlan) -> str:
         "rubric": {"text" if "\n" in plan.rubric else "name": plan.rubric},
         "inference": {**inference, "allow_hopeless": True},
     }
-    return toml_text(head | given)
+    return toml_text(head | fields)
 
 
 EQUAL_WEIGHT: Final = "EqW"
@@ -185,14 +185,14 @@ def pipeline_measurements(
     ]
     calm = {window.window for window in locked.windows if window.spec.kind == "normal"}
     for baseline in baselines:
-        labels, whole = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
-        measurements += _figures("bench.baseline", labels, whole, baseline.weights, baseline.turnover)
-        measurements.append(_figure("bench.baseline", labels, "drawdown", whole, _depth(whole)))
-        if baseline.window in calm and _moves(whole):
+        labels, outcome = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
+        measurements += _figures("bench.baseline", labels, outcome, baseline.weights, baseline.turnover)
+        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _depth(outcome)))
+        if baseline.window in calm and _moves(outcome):
             ((ratio,), _) = sharpe_ratios([simple_returns(baseline.nav)], rng=rng, level=level)
             measurements.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
-            measurements.append(_figure("bench.baseline", labels, "sharpe", whole, whole.sharpe))
+            measurements.append(_figure("bench.baseline", labels, "sharpe", outcome, outcome.sharpe))
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(measurements, gone)]
 
 
@@ -210,7 +210,7 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
     excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
     if excess and locked.plan.missing.on_excess == "stop":
-        words = "; ".join(f"model {model}: {why}" for model, why in excess.items())
+        words = "; ".join(f"model {model}: {reason}" for model, reason in excess.items())
         raise LedgerError(f"too many replies are missing: {words}")
     return excess
 
@@ -227,12 +227,12 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
     """The same, with no number for the models that were left out."""
     for item in measurements:
-        if (why := gone.get(item.labels.get("model", ""))) is None:
+        if (reason := gone.get(item.labels.get("model", ""))) is None:
             yield item
         else:
             rules = {name: value for name, value in item.detail.items() if name in _RULES}
             gone_too = replace(item, value=None, low=None, high=None, level=None)
-            yield replace(gone_too, state=f"no score: {why}", detail=rules)
+            yield replace(gone_too, state=f"no score: {reason}", detail=rules)
 
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
@@ -293,8 +293,8 @@ def _stage_means(
         "PAS": lambda date: date.pas,
     }
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
-    for profile, (kind, wanted) in product(boards_of(locked), kinds.items()):
-        chosen = [result for result in results if profile in (ALL, result.profile) and wanted(result.window)]
+    for profile, (kind, accepts) in product(boards_of(locked), kinds.items()):
+        chosen = [result for result in results if profile in (ALL, result.profile) and accepts(result.window)]
         for stage, read in readings.items() if chosen else ():
             items = _items(chosen, read, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
@@ -324,24 +324,24 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
     """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
     specs, names = {window.window: window.spec for window in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
-        seen = {str(profile): list[float]() for profile in names}
+        by_profile = {str(profile): list[float]() for profile in names}
         for result in (result for result, _ in episodes if result.model == agent.name):
-            seen[result.profile] += [date.pas for date in result.dates]
-        means = {profile: float(np.mean(values)) for profile, values in seen.items()}
-        score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, seen.values()))
+            by_profile[result.profile] += [date.pas for date in result.dates]
+        means = {profile: float(np.mean(values)) for profile, values in by_profile.items()}
+        score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, by_profile.values()))
         yield measured(
             "bench.adaptation", {"model": agent.name}, score, (dates, "dates"),
             "population standard deviation of the mean alignment of each profile",
             "not defined: one profile, needs two", {"profiles": means},
         )  # fmt: skip
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    wanted = list(profiles.STRESS_SCENARIOS)
+    scenarios = list(profiles.STRESS_SCENARIOS)
     for result, other in episodes:
         tolerance, depth = profile_named(result.profile).drawdown_tolerance, _depth(performance(result.nav))
         stress = specs[result.window].kind == "stress"
         drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
-        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": wanted})
+        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
         if stress:
             scores[result.model, result.profile].append(profiles.stress_score(depth, tolerance))
     for (model, profile), values in scores.items():
@@ -357,13 +357,13 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(days), "dates"), method)
         if specs[result.window].kind != "stress" or result.window not in profiles.RISK_SAFE:
             continue
-        why, mean = unscored.get(result.model), float(np.mean([date.ceps for date in days]))
+        reason, mean = unscored.get(result.model), float(np.mean([date.ceps for date in days]))
         detail: dict[str, JSON] = {"threshold": profiles.RISK_SAFE[result.window]}
-        detail |= {"safe": profiles.risk_safe(result.window, mean)} if why is None else {}
+        detail |= {"safe": profiles.risk_safe(result.window, mean)} if reason is None else {}
         yield measured(
             "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
-            mean if why is None else None, (len(days), "dates"), "mean CEPS of the decisions of one window",
-            f"no score: {why}", detail,
+            mean if reason is None else None, (len(days), "dates"), "mean CEPS of the decisions of one window",
+            f"no score: {reason}", detail,
         )  # fmt: skip
 
 
@@ -402,12 +402,12 @@ def _ratios(
                 yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
 
 
-def _depth(whole: Performance) -> float:
-    return abs(whole.max_drawdown or 0.0)
+def _depth(outcome: Performance) -> float:
+    return abs(outcome.max_drawdown or 0.0)
 
 
-def _moves(whole: Performance) -> bool:
-    return whole.n + 1 > 10 and whole.sharpe is not None
+def _moves(outcome: Performance) -> bool:
+    return outcome.n + 1 > 10 and outcome.sharpe is not None
 
 
 def _labels(result: EpisodeResult) -> dict[str, str]:
@@ -420,11 +420,11 @@ def _ratio(name: str, labels: Mapping[str, str], ratio: OverTime, level: float, 
 
 
 def _figures(
-    name: str, labels: Mapping[str, str], whole: Performance, weights: Floats, turnover: Floats
+    name: str, labels: Mapping[str, str], outcome: Performance, weights: Floats, turnover: Floats
 ) -> Iterator[Measurement]:
     """Figures of a history, and means over its decisions: turnover, number of holdings and largest weight."""
     for figure in FIGURES:
-        yield _figure(name, labels, figure, whole, getattr(whole, figure))
+        yield _figure(name, labels, figure, outcome, getattr(outcome, figure))
     means = {"turnover": turnover, "holdings": (weights > _HELD).sum(axis=1), "largest_weight": weights.max(axis=1)}
     for figure, each in means.items():
         method, count = "mean over the decisions of one history", (turnover.size, "dates")

@@ -68,10 +68,10 @@ class LockedBench:
     @cached_property
     def pool(self) -> tuple[Question, ...]:
         """The questions from which those that are asked are drawn: one split, of the plan's market or of its file."""
-        wanted = self.plan.questions
-        if wanted.file is not None:
-            return tuple(question for question in read_questions(Path(wanted.file)) if question.split == wanted.split)
-        return generate_questions(self.market.history, wanted.seed, splits=(wanted.split,)).questions
+        options = self.plan.questions
+        if options.file is not None:
+            return tuple(question for question in read_questions(Path(options.file)) if question.split == options.split)
+        return generate_questions(self.market.history, options.seed, splits=(options.split,)).questions
 
     @property
     def families(self) -> int:
@@ -140,8 +140,8 @@ def open_data(plan: BenchPlan) -> BenchData:
     rules = plan.pipeline
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
-    wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return market, tuple(MarketWindow(market, window, rules.frequency) for window in wanted)
+    windows = [window_named(name, specs) for name in plan.pipeline.windows]
+    return market, tuple(MarketWindow(market, window, rules.frequency) for window in windows)
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -171,10 +171,10 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
-    own = [agent for agent in plan.models if is_outside(agent.model)]
+    outside = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.windows):
         place = profile_named(name), window, plan.pipeline, plan.convention
-        states = [EpisodeState(agent, *place) for agent in (reader, *own[:1])]
+        states = [EpisodeState(agent, *place) for agent in (reader, *outside[:1])]
         while (call := states[0].next_call()) is not None:
             numbers = states[-1].next_call()
             for agent in plan.models:
@@ -270,19 +270,19 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
 
 def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
     """Every call of the questions. What reads alike under both conditions is asked under the main one only."""
-    wanted, calls = locked.plan.questions, []
+    options, calls = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
     for template in TEMPLATES:
         some = [question for question in locked.pool if question.template == template]
-        drawn = sorted(some, key=lambda question: sha256_text(f"{wanted.seed}/{question.id}"))[: wanted.per_template]
+        drawn = sorted(some, key=lambda question: sha256_text(f"{options.seed}/{question.id}"))[: options.per_template]
         chosen += sorted(drawn, key=lambda question: question.id)
     if not chosen:
-        raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
+        raise InputError("questions", [Problem("split", f"no question is in the split {options.split!r}")])
     shown = [
         (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
         for question in chosen
-        for condition in wanted.conditions
-        if condition == wanted.main or question.template in ABLATED
+        for condition in options.conditions
+        if condition == options.main or question.template in ABLATED
     ]
     for agent, (question, condition, message) in product(locked.plan.models, shown):
         if is_outside(agent.model):

@@ -73,9 +73,9 @@ def point_measurements(
         if grade.status == "ok":
             mean = sum(grade.scores.values()) / len(grade.scores)
             scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
-    given = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
+    scored = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
-        [(one, each) for one, each in given if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
+        [(one, each) for one, each in scored if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
     )
     tokens = {stimulus.id: stimulus.tokens for stimulus in stimuli}
     rng = np.random.default_rng([seed, 9])
@@ -126,11 +126,11 @@ def measure_judges(
     comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
 ) -> Made:  # fmt: skip
     """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
-    wanted = tested_by(None) if rubric is None else rubric
-    _require_judges(judges, models, wanted)
+    criteria = tested_by(None) if rubric is None else rubric
+    _require_judges(judges, models, criteria)
     _require_own_folder(folder, seed, study)
-    given = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
-    pairs = texts.build_stimuli(given, seed)
+    loaded = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
+    pairs = texts.build_stimuli(loaded, seed)
     texts.check(pairs)
     manifest = texts.manifest_of(pairs, seed)
     earlier = _earlier(old, [judge.name for judge in judges])
@@ -168,7 +168,7 @@ def measure_judges(
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
-            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
+            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(loaded, seed), criteria, seed)
             ok = [grade.status == "ok" for grade in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
@@ -199,10 +199,10 @@ def measure_judges(
     return _written(folder, sheets, earlier, agreement, pages)
 
 
-def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wanted: Rubric) -> None:
-    unknown = [(judge.name, dimension_problem(judge.model, wanted.names)) for judge in judges]
+def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
+    unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
-        raise InputError(f"rubric {wanted.version}", problems)
+        raise InputError(f"rubric {rubric.version}", problems)
     problems = [] if judges else [Problem("", "no judge is named")]
     for judge in judges:
         named = (unknown_model(judge.model, models), *texts.pair_argument_problems(judge.model, judge.args))
@@ -231,9 +231,9 @@ def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | Non
     problems, judges = [], []
     for model in models:
         _, slash, name = model.partition("/")
-        own = {} if model.startswith("reference/") else dict(args or {})
+        settings = {} if model.startswith("reference/") else dict(args or {})
         try:
-            judges.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=own))
+            judges.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=settings))
         except ValidationError:
             problems.append(Problem(model, f"a model is named provider/name{'' if slash else ' (got no slash)'}"))
     if problems:
@@ -262,11 +262,11 @@ def measure_log(
         n, m = rows.size, len(nulls)
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
-        none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
+        none, new_pairs = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
         better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
         table = sheets_of.CallTable(
             judge, tasks=tuple(found.questions[at] for at in tasks.tolist()), task=task.astype(np.int64),
-            pair=np.concatenate([found.pair[rows], own]), order=np.concatenate([order, none]),
+            pair=np.concatenate([found.pair[rows], new_pairs]), order=np.concatenate([order, none]),
             trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
             better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
@@ -293,7 +293,7 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
     """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
     from assaymark.importers.verdicts import parse_verdict_map, verdict_map
 
-    wanted = dict(pair.partition("=")[::2] for pair in only)
+    filters = dict(pair.partition("=")[::2] for pair in only)
     if wrong := [pair for pair in only if "=" not in pair]:
         raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])
     fields: dict[str, Any] = {}
@@ -307,8 +307,8 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
         else:
             role, _, column = word.partition("=")
             fields[role.strip()] = column.strip()
-    if wanted:
-        fields["filter"] = {**fields.get("filter", {}), **wanted}
+    if filters:
+        fields["filter"] = {**fields.get("filter", {}), **filters}
     return verdict_map("--map", **fields) if fields else None
 
 

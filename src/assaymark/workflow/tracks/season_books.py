@@ -161,9 +161,9 @@ def settle_baseline(
     season: Season, name: str, baseline: Baseline, day: Day, marks: Marks, classes: Mapping[str, str], begins: bool
 ) -> tuple[Baseline, SeasonNav]:
     """A baseline after a day: on the first with data it wants its weights, buys once as an agent would, and holds."""
-    book, wanted = baseline
+    book, weights = baseline
     cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
-    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(wanted.items())]
+    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
     settled = settle_orders(ruled, name, book, orders, day, marks)
     there = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []
@@ -212,9 +212,9 @@ def checked(
         if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
             continue
         causes = "; ".join(map(str, actions))
-        why = f"not explained by {causes}" if causes else "explained by no action"
+        reason = f"not explained by {causes}" if causes else "explained by no action"
         kind = "fill" if name in traded else "position"
-        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"])
+        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {reason}"])
         counts[kind][1] -= name not in failed
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
 

@@ -143,8 +143,8 @@ def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, pr
 
 def context_json(context: Context, facts: str, series: str, instruments: str) -> str:
     """The canonical JSON of a context whose large parts are written already."""
-    whole = canonical_json(replace(context, facts=(), series=(), instruments=()))
-    head, rest = whole.split('"facts":[],"instruments":[],', 1)
+    text = canonical_json(replace(context, facts=(), series=(), instruments=()))
+    head, rest = text.split('"facts":[],"instruments":[],', 1)
     # the series come last in the order of the keys, so that no text of anybody can be taken for their place
     body = rest.removesuffix('"series":[]}')
     return f'{head}"facts":{facts},"instruments":{instruments},{body}"series":{series}}}'
@@ -152,11 +152,11 @@ def context_json(context: Context, facts: str, series: str, instruments: str) ->
 
 def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     """The sections of an agent's prompt, in the order of `material_blocks`; the shared ones are not made again."""
-    own = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
+    blocks = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
     sections: list[Text] = []
     for label in ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt"):
-        if label in own:
-            sections.append(llm.fenced((label, own[label])))
+        if label in blocks:
+            sections.append(llm.fenced((label, blocks[label])))
         elif label in shared.sections and label not in ("situation", "prompt"):
             sections.append(shared.sections[label])
     return sections
@@ -193,23 +193,23 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
     shown = fields.pop("close")
     there = np.isfinite(shown)
     # Of most instruments there is a close on every day: those are cut out together.
-    whole = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    covered = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
     series = []
     for at, name in enumerate(day.universe):
-        if whole[at]:
-            own, close = times, tuple(last[at])
+        if covered[at]:
+            stamps, close = times, tuple(last[at])
             more = {field: values[at] for field, values in others.items()}
         else:
             rows = np.flatnonzero(there[:, at])[-season.bars :]
-            own, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
+            stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
         if close and (offered or name in held):
             complete = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
-            series.append(Series(name, INTERVAL_S, own, close, **complete))
+            series.append(Series(name, INTERVAL_S, stamps, close, **complete))
     return tuple(series)
 
 
@@ -320,26 +320,26 @@ def ask_agents(
         # providers that were not asked to the end: a live season goes on without them
         stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
     elif summary.stopped or summary.left:
-        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
-        raise ModelError(f"{why}; {advice}", retryable=True)
+        reason = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{reason}; {advice}", retryable=True)
     for (spec, _, _), _, call in calls:
-        why = stopped.get(provider_of(call.model), "")
-        if why and call.key not in replies:
-            absent[spec.name] = why
+        reason = stopped.get(provider_of(call.model), "")
+        if reason and call.key not in replies:
+            absent[spec.name] = reason
     if len(absent) == len(asked):
-        why = "; ".join(dict.fromkeys(absent.values()))
-        raise ModelError(f"no agent could be asked on {day} ({why}); {advice}", retryable=True)
+        reason = "; ".join(dict.fromkeys(absent.values()))
+        raise ModelError(f"no agent could be asked on {day} ({reason}); {advice}", retryable=True)
     batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()
     decisions = []
     for (spec, context, context_id), trial, call in calls:
         reply = replies.get(call.key)
         lost = reply is None and spec.name in absent
         if reply is None:
-            why = absent.get(spec.name) or failed.get(call.key, "no reply")
-            reply = Reply(why, call.model, finish="failed")
+            reason = absent.get(spec.name) or failed.get(call.key, "no reply")
+            reply = Reply(reason, call.model, finish="failed")
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
-        place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
+        place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
         made = llm.decision_of(spec, context, place, reply, call.key, cost)
         raw = None if lost else made.call.raw_object  # no such call was made
         decision = replace(

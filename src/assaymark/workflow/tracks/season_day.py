@@ -353,11 +353,11 @@ class SeasonState:
         if not journal.entries:
             return
         last = journal.entries[-1].record
-        wanted = {agent["pending"] for agent in last["agents"].values()} - {None}
+        pending = {agent["pending"] for agent in last["agents"].values()} - {None}
         decisions: dict[str | None, Any] = {None: None}
         for entry in reversed(journal.entries):
-            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in wanted}
-            if wanted <= decisions.keys():
+            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in pending}
+            if pending <= decisions.keys():
                 break
         for name, one in last["agents"].items():
             positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
@@ -409,8 +409,8 @@ class SeasonState:
         if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
-            given = asked, shared, self.models, self.prices
-            decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
+            arguments = asked, shared, self.models, self.prices
+            decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
             first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
             self.held, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
             shown, missing = {item[0].name: item for item in asked}, shared.context.missing
@@ -451,9 +451,9 @@ def _shown(
     shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
     asked = []
     for spec in agents:
-        own = settled[spec.name]
-        prompt = told(season, spec.name, own.notes, own.actions)
-        context = agent_context(shared, own.book, own.nav.nav, season.currency, prompt)
+        account = settled[spec.name]
+        prompt = told(season, spec.name, account.notes, account.actions)
+        context = agent_context(shared, account.book, account.nav.nav, season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
         asked.append((spec, context, sha256_text(raw)))
     return shared, asked

@@ -129,8 +129,8 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
             paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
             book = None if nav is None else Book(nav.cash, nav.positions)
         all_fills, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
-        given = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
-        return StepRecord(time.day, decision, all_fills, *given)
+        fields = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
+        return StepRecord(time.day, decision, all_fills, *fields)
 
     shown = {decision.context_id for decisions in decided.values() for decision in decisions}
     contexts: dict[str, Context] = {}
@@ -228,10 +228,10 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
             ("season.drawdown", fall, "deepest fall below an earlier high, the capital being the first"),
         ):
             yield measured(name, labels, value, (len(navs), "days"), method, state, unit="share")
-    for (agent, own), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
+    for (agent, series), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
         # the mean daily difference, over the days on which both were valued
         base = {nav.day: nav.nav for nav in other if nav.state == "ok"}
-        days = [nav for nav in own if nav.state == "ok" and nav.day in base]
+        days = [nav for nav in series if nav.state == "ok" and nav.day in base]
         excess = partial(
             measured, "season.excess", {"agent": agent, "baseline": baseline}, count=(len(days), "days")
         )  # fmt: skip
@@ -239,17 +239,17 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
         if not days or any((path <= 0).any() for path in paths):
             yield excess(None, method="", state="its value fell to zero" if days else "no common days")
             continue
-        mine, others = (path[1:] / path[:-1] - 1.0 for path in paths)
-        whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
+        returns, others = (path[1:] / path[:-1] - 1.0 for path in paths)
+        overall = float(paths[0][-1] / capital - paths[1][-1] / capital)
         try:
-            gap = daily_excess(mine, others, rng, LEVEL)
+            gap = daily_excess(returns, others, rng, LEVEL)
         except NotMeasurableError:
             state = "too few days" if len(days) < 10 else "the difference does not vary"
-            yield excess(None, method="", state=state, detail={"whole": whole})
+            yield excess(None, method="", state=state, detail={"whole": overall})
             continue
         yield excess(
             gap.value, method=f"mean daily difference; {gap.method}", ends=(gap.low, gap.high), level=LEVEL,
-            unit="share a day", detail={"p": gap.p, "whole": whole, "block": gap.block},
+            unit="share a day", detail={"p": gap.p, "whole": overall, "block": gap.block},
         )  # fmt: skip
 
 
@@ -264,11 +264,11 @@ def ledger_measurements(
             numbers[of[row.decision]].append(row)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
-        mine = numbers[agent]
-        counts = Counter(row.state for row in mine)
-        n, spoken = len(mine) - counts["own_action"], {row.decision for row in mine}
-        given = [grade.score.disagreement for grade in whole if grade.agent == agent]
-        compared = [pair for pair in given if pair is not None]
+        of_agent = numbers[agent]
+        counts = Counter(row.state for row in of_agent)
+        n, spoken = len(of_agent) - counts["own_action"], {row.decision for row in of_agent}
+        pairs = [grade.score.disagreement for grade in whole if grade.agent == agent]
+        compared = [pair for pair in pairs if pair is not None]
         detail: dict[str, Any] = {
             "counts": dict(sorted(counts.items())),
             "silent": sum(step.decision.record_id not in spoken for step in steps),
@@ -280,10 +280,10 @@ def ledger_measurements(
         # what of the agreement with the right row is more than chance
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
-        wanted = {contexts[row.decision] for row in mine if row.decision in contexts}
-        materials = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
+        needed = {contexts[row.decision] for row in of_agent if row.decision in contexts}
+        materials = {name: Material.of(material.contexts[name]) for name in sorted(needed) if name in material.contexts}
         with suppress(NotMeasurableError):
-            value, about, parts = chance_corrected(mine, materials, contexts, rng)
+            value, about, parts = chance_corrected(of_agent, materials, contexts, rng)
             shares = {name: parts[name] for name in ("observed", "chance")}
             detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
@@ -365,11 +365,11 @@ def season_notes(
     if nothing := sorted({judge.name for judge in material.season.panel} - {*judges}):
         yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
     by_judge = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
-    for judge, given in by_judge.items():
-        if bad := sum(grades.state != "ok" for grades in given):
-            yield said("note.judge_silent", judge=judge, n=bad, of=len(given))
-    for judge, given in by_judge.items():
-        firsts = [part.first_key for grades in given for part in grades.parts]
+    for judge, horizons in by_judge.items():
+        if bad := sum(grades.state != "ok" for grades in horizons):
+            yield said("note.judge_silent", judge=judge, n=bad, of=len(horizons))
+    for judge, horizons in by_judge.items():
+        firsts = [part.first_key for grades in horizons for part in grades.parts]
         if n := sum(map(bool, firsts)):
             yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
     for name in sorted(material.steps):
@@ -377,8 +377,8 @@ def season_notes(
         absent = [step for step in steps if ABSENT in step.decision.flags]
         bad = sum(unanswered(step.decision) for step in steps) - len(absent)
         if absent:
-            why = "; ".join(absent[-1].decision.missing)
-            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
+            reason = "; ".join(absent[-1].decision.missing)
+            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=reason)
         if bad:
             yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}

@@ -86,17 +86,17 @@ class SeasonAsker:
 
     def _ask(self, asked: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
-        wanted = {key: call for key, call in asked.items() if key not in self.replies}
-        reasons = {key: self.failed[call.model] for key, call in wanted.items() if call.model in self.failed}
-        wanted = {key: call for key, call in wanted.items() if key not in reasons}
-        if wanted:
-            calls = list(wanted.values())
+        pending = {key: call for key, call in asked.items() if key not in self.replies}
+        reasons = {key: self.failed[call.model] for key, call in pending.items() if call.model in self.failed}
+        pending = {key: call for key, call in pending.items() if key not in reasons}
+        if pending:
+            calls = list(pending.values())
             how = self.models, self.engine, "asking the judges", unusable
             summary = run_all(self.ledger, calls, *how, first=False)
             self.made += summary.made
-            self.replies |= dict(self.ledger.replies(list(wanted)))
-            lost = {key: call.model for key, call in wanted.items() if key not in self.replies}
-            self.responded |= {call.model for key, call in wanted.items() if key not in lost}
+            self.replies |= dict(self.ledger.replies(list(pending)))
+            lost = {key: call.model for key, call in pending.items() if key not in self.replies}
+            self.responded |= {call.model for key, call in pending.items() if key not in lost}
             if lost:
                 require_not_stopped(summary, self.folder)
                 advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
@@ -240,13 +240,13 @@ def human_rows(
         lacking = [name for name in names if name not in judgment.scores]
         graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
-        given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
+        scores, steps = judgment.scores if graded else {}, len(part.horizon.steps)
         graded_part = GradedPart(1, steps, 0, False, judgment.call_key, state)
         grades = HorizonGrades(
             part.agent, judgment.judge, judgment.family, judgment.trial, part.horizon.id, asking.grader_version(plan),
             state, (graded_part,), None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
-            {each.name: given[each.name] for each in plan.reasoning if graded},
-            {each.name: given[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
+            {each.name: scores[each.name] for each in plan.reasoning if graded},
+            {each.name: scores[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
         )  # fmt: skip
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
@@ -267,7 +267,7 @@ def judged_lines(
     outcomes = [(grade.judge, grade.score.outcome) for grade in grades if grade.score.outcome is not None]
     states["outcomes"] = [outcome.state for _, outcome in outcomes]
     states["author identification"] = [guess.state for guess in guesses]
-    shares = [f"{what} {given.count('ok'):,} of {len(given):,}" for what, given in states.items() if given]
+    shares = [f"{what} {statuses.count('ok'):,} of {len(statuses):,}" for what, statuses in states.items() if statuses]
     lines = [f"{season.name}: {graded}", ", ".join(shares)]
     parts = [(grade.judge, part.first_key, part.state) for grade in grades for part in grade.score.grades.parts]
     for judge in sorted({judge for judge, _, _ in parts}):
@@ -289,10 +289,10 @@ def judged_lines(
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     lines += [f"no grades of people yet: {people}; {how}"] if people else []
     if (draw := stored_draw(folder)) is not None:
-        given = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
-        by = counted(len({who for _, who in given}), "person", "people")
+        pairs = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
+        by = counted(len({grader for _, grader in pairs}), "person", "people")
         drawn = f"{len(draw.units)} of {len(draw.frame)} {period}s drawn"
-        lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
+        lines.append(f"people beside the panel: {counted(len(pairs), 'grade')} by {by}, {drawn}")
     return lines
 
 
@@ -328,16 +328,16 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
             check_plan_hash(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
-            given = asker.grades([task for _, task in planned])
+            graded = asker.grades([task for _, task in planned])
             asked = [
                 asking.outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
                 if part.scope == "whole" and grades.state == "ok"
                 else []
-                for (part, task), grades in zip(planned, given, strict=True)
+                for (part, task), grades in zip(planned, graded, strict=True)
             ]
             asker.ask([planned for calls in asked for planned in calls])
             grades = []
-            for (part, _), result, calls in zip(planned, given, asked, strict=True):
+            for (part, _), result, calls in zip(planned, graded, asked, strict=True):
                 replies = [asker.replies[each.call.key] for each in calls]
                 outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, result, plan, outcome))
@@ -366,8 +366,8 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
     """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
     tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
-    given = store.content(HUMAN)
-    people = {} if given is None else {HUMAN.name: given}
+    labels = store.content(HUMAN)
+    people = {} if labels is None else {HUMAN.name: labels}
     return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
 
 

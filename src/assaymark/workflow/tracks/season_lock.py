@@ -165,8 +165,8 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
 def stored_season(folder: RunFolder) -> LockedSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
     stored = SEASON.stored(folder)
-    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
-    if not whole or not isinstance(stored.get("plan_hash"), str):
+    complete = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
+    if not complete or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
     season = season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
     inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
@@ -208,8 +208,8 @@ def season_lock(
     if records is not None:
         preflight += records.preflight
         of_records = {"follows": to_json(records.follows), "tables": dict(records.tables)}
-    given = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
-    return SEASON.new_lock(fingerprint, locked_at, **given, **of_records)
+    fields = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
+    return SEASON.new_lock(fingerprint, locked_at, **fields, **of_records)
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
@@ -237,18 +237,18 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
-    listings, wanted, days, problems = history.listings, season.universe, season.calendar, list[Problem]()
+    listings, selection, days, problems = history.listings, season.universe, season.calendar, list[Problem]()
     ids = [listing.id for listing in listings]
-    if not isinstance(wanted, int):
-        universe = tuple(name for name in ids if name in wanted)
-        unknown = [name for name in wanted if name not in ids]
+    if not isinstance(selection, int):
+        universe = tuple(name for name in ids if name in selection)
+        unknown = [name for name in selection if name not in ids]
         problems += [Problem("universe", str(UnknownNameError("instrument", name, ids))) for name in unknown]
-    elif wanted > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
-        universe, what = (), f"{wanted} instruments are asked for, and {len(there)} trade on {days.first}"
+    elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
+        universe, what = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
     else:  # the classes in turn, so that a small universe is not all of one class
         hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
-        dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:wanted]
+        dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
         universe = tuple(listing.id for listing in there if listing.id in dealt)
     if not history.days.size:
         problems.append(Problem("market", "holds no day"))
@@ -333,10 +333,10 @@ def _checked(
     return season, data, tuple(name for name, reasons in absent.items() if reasons)
 
 
-def _each(kind: type[M], given: object) -> list[M]:
+def _each(kind: type[M], entries: object) -> list[M]:
     """Those of the tables of a file that are right by themselves."""
     records = []
-    for entry in given if isinstance(given, list) else ():
+    for entry in entries if isinstance(entries, list) else ():
         with suppress(ValidationError):
             records.append(kind.model_validate(entry))
     return records
@@ -392,18 +392,18 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     # A record that is older than its material is no record of a season.
     out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
     ordered = sorted(honest, key=lambda decision: (decision.decided_at, decision.record_id))
-    wanted = [decision for decision in ordered if not out & {*decision.flags}]
-    if honest and not wanted:
+    eligible = [decision for decision in ordered if not out & {*decision.flags}]
+    if honest and not eligible:
         problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    there = tuple(sorted({decision.agent.id for decision in wanted or every}))
+    there = tuple(sorted({decision.agent.id for decision in eligible or every}))
     names = [agent.name for agent in file.agents]
     problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
-    names = names or sorted({decision.agent.id for decision in wanted})
-    chosen = tuple(decision for decision in wanted if decision.agent.id in names)
+    names = names or sorted({decision.agent.id for decision in eligible})
+    chosen = tuple(decision for decision in eligible if decision.agent.id in names)
     for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
-        own = [decision for decision in chosen if decision.agent.id == agent]
-        first = [decision for decision in own if decision.replicate == 1]
-        if own and not first:
+        of_agent = [decision for decision in chosen if decision.agent.id == agent]
+        first = [decision for decision in of_agent if decision.replicate == 1]
+        if of_agent and not first:
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
             more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
@@ -418,7 +418,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise LedgerError(f"{folder.path}: {what}")
     stated = {} if track is None else track.days
     days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
-    agents = {decision.agent.id: decision.agent for decision in wanted}
+    agents = {decision.agent.id: decision.agent for decision in eligible}
     follows = Follows(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
         universe=_universe(store, chosen) if track is None else track.universe,

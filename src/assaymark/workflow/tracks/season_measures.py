@@ -155,7 +155,7 @@ def replies_lacking(
     shares = missing_shares(judges, agents, replies)
     left_out = excess_replies(*shares, missing.per_judge, missing.per_agent)
     if left_out and missing.on_excess == "stop":
-        words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+        words = "; ".join(f"judge {judge}: {reason}" for judge, reason in left_out.items())
         raise LedgerError(f"too many replies are missing: {words}")
     if len(left_out) == len(judges):  # all lack too much of some agent: it has no number
         left_out = {}
@@ -189,7 +189,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
     """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
     chosen = (grade for grade in grades if grade.agent in agents)
     rows = sorted(chosen, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
-    whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    complete: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
     parts: dict[str, dict[tuple[Any, Any], dict[str, list[float]]]] = {
         scope: defaultdict(lambda: defaultdict(list)) for scope in ("period", "replicate")
     }
@@ -202,7 +202,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         if score is None or out:
             continue
         if one.scope == "whole":
-            whole[one.agent][one.judge][one.trial] = score
+            complete[one.agent][one.judge][one.trial] = score
         else:
             key = (one.period, one.agent) if one.scope == "period" else (one.agent, one.replicate)
             parts[one.scope][key][one.judge].append(score.composite)
@@ -211,18 +211,18 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         for (outer, inner), row in of.items():
             means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
     periods = dict(sorted(means["period"].items()))
-    states = {key: state for key, state in states.items() if key[1] not in whole[key[0]]}
+    states = {key: state for key, state in states.items() if key[1] not in complete[key[0]]}
     families = {grade.judge: grade.family for grade in rows}
     return SeasonScores(
-        tuple(agents), families, whole, mean_composites(whole), periods, means["replicate"], states
+        tuple(agents), families, complete, mean_composites(complete), periods, means["replicate"], states
     )  # fmt: skip
 
 
-def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
+def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
     """The composite of every agent by every judge, the mean over trials."""
     return {
         agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
-        for agent, row in whole.items()
+        for agent, row in scores.items()
     }
 
 
@@ -316,7 +316,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     scores, plan = totals.scores, totals.plan
     for agent in scores.agents:
-        row, labels, whole, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
+        row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
         if row.total is not None:
             agreement, standing, bands = row.agreement, row.standing, plan.bands
             assert agreement is not None
@@ -327,7 +327,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             detail = {
                 **{name: getattr(agreement, name) for name in ("low", "median", "high")},
                 "judges": agreement.judges,
-                "absent": [judge for judge in scores.judges if judge not in whole],
+                "absent": [judge for judge in scores.judges if judge not in by_judge],
                 "efficiency": row.efficiency,
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
                 "graded": [agreement.lowest, agreement.highest],
@@ -337,12 +337,12 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
                 "last": row.last,
             }
         yield measured(
-            "season.total", labels, row.total, (len(whole), "judges"),
+            "season.total", labels, row.total, (len(by_judge), "judges"),
             f"scoring plan {plan.version}: median of the judges' composites, and efficiency", row.state, detail,
             unit=POINTS, inputs=totals.plan.digest,
         )  # fmt: skip
         for judge in scores.judges:
-            trials, composite = whole.get(judge, {}), scores.composites[agent].get(judge)
+            trials, composite = by_judge.get(judge, {}), scores.composites[agent].get(judge)
             each: dict[str, Any] = {}
             if composite is not None:
                 each = {"band": band(composite, plan=plan), "trials": [trial.composite for trial in trials.values()]}
@@ -352,13 +352,13 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
                 unit=POINTS,
             )  # fmt: skip
         for name in (*AXES, "outcome"):  # the panel's median, with its lowest and highest judge
-            given = ([getattr(trial, name) for trial in trials.values()] for trials in whole.values())
+            given = ([getattr(trial, name) for trial in trials.values()] for trials in by_judge.values())
             means = [fmean(some) for some in ([value for value in each if value is not None] for each in given) if some]
             axis = {} if name == "outcome" else {"axis": name}
             yield measured(
                 "season.axis" if axis else "season.outcome", labels | axis, median(means) if means else None,
                 (len(means), "judges"), "median over judges of the mean over trials",
-                "not graded" if axis or not whole else "unresolved",
+                "not graded" if axis or not by_judge else "unresolved",
                 {"low": min(means), "high": max(means)} if means else {}, unit=POINTS,
             )  # fmt: skip
         time = totals.times[agent]
@@ -408,10 +408,10 @@ def season_orders(
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
-    given = BiasRules() if claims is None else claims
+    base = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
-    by_length = "log2" in given.covariates
-    rules = given.model_copy(update={"length": "log2" if by_length else "off"})
+    by_length = "log2" in base.covariates
+    rules = base.model_copy(update={"length": "log2" if by_length else "off"})
     plan = OrderPlan(inference, rules, LEVEL, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
     comparisons = season_comparisons(totals, families, tokens if by_length else {}, order)
 
@@ -540,17 +540,17 @@ def judge_measurements(
             return {}, 0
         periods = [period for period, _, _ in complete]
         estimates = metrology.self_preference(
-            [[row[judge] for judge in judges] for _, _, row in complete], [families[who] for _, who, _ in complete],
+            [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
             [scores.families[judge] for judge in judges], judges=judges, level=level,
             clusters=periods if any(periods) else None, consecutive=consecutive,
         )  # fmt: skip
         return {estimate.judge: estimate for estimate in estimates}, len(set(periods))
 
-    by_period = [(name, who, row) for name, agents in scores.periods.items() for who, row in agents.items()]
+    by_period = [(name, author, row) for name, agents in scores.periods.items() for author, row in agents.items()]
     over, count = preferred(by_period, order == "consecutive")
-    whole, _ = preferred([("", who, row) for who, row in scores.composites.items()], False)
+    overall, _ = preferred([("", author, row) for author, row in scores.composites.items()], False)
     for judge in scores.judges:
-        one, once, n = over.get(judge), whole.get(judge), count
+        one, once, n = over.get(judge), overall.get(judge), count
         if one is None or not (once is None or one.state in ("ok", "no spread")):
             one, n = once, 0
         preference = partial(measured, "season.self_preference", {"judge": judge})

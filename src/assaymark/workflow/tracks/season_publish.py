@@ -241,11 +241,11 @@ def write_season(
             write_atomic(folder / name, page)
 
 
-def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
+def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
     """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot."""
     problems: list[Problem] = []
     catalogues: dict[str, Catalogue] = {}
-    for language in wanted:
+    for language in codes:
         path = Path(language)
         code = path.name.partition(".")[0]
         try:
@@ -308,9 +308,9 @@ def season_run(
         material.scoring, paths, material.steps,
         {  # over the texts as the judges saw them
             agent: ledger_view(
-                material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
+                material.horizon(agent, own_steps), numbers, claims_by_judge(judged.grades, agent), material.contexts
             )
-            for agent, own in material.steps.items()
+            for agent, own_steps in material.steps.items()
         },
         grade_views(judged.grades, {judge.name for judge in season.panel if judge.built_in}), table, decided,
         tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
@@ -340,12 +340,12 @@ def grade_views(
             parts = len(first.parts)
             views.append(index.SeasonGradeView(agent, judge, first.state, reason=first.reason or "", parts=parts))
             continue
-        given, scores = [score.grades for score in good], [score.score for score in good if score.score is not None]
-        words = given[0]
-        looked = next((grades for grades in given if grades.lookahead_check == "fail"), words)
+        graded, scores = [score.grades for score in good], [score.score for score in good if score.score is not None]
+        words = graded[0]
+        looked = next((grades for grades in graded if grades.lookahead_check == "fail"), words)
         outcomes = [score.outcome for score in scores if score.outcome is not None]
         asked = [score.outcome.state for score in good if score.outcome is not None]
-        points = [grades.data_reliability for grades in given if grades.data_reliability is not None]
+        points = [grades.data_reliability for grades in graded if grades.data_reliability is not None]
         counted = [{**score.grades.evidence, **{part.part: part.counted for part in score.capped}} for score in good]
         lowered = sorted({part.part for score in good for part in score.capped if part.counted < part.given})
         asks = judge not in built_in
@@ -353,8 +353,8 @@ def grade_views(
             index.SeasonGradeView(
                 agent, judge, "ok", fmean(score.composite for score in scores),
                 {name: fmean(getattr(score, name) for score in scores) for name in AXES},
-                means([grades.reasoning for grades in given]), means(counted),
-                {name: fmean(grades.evidence[name] for grades in given) for name in lowered},
+                means([grades.reasoning for grades in graded]), means(counted),
+                {name: fmean(grades.evidence[name] for grades in graded) for name in lowered},
                 fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
                 fmean(points) if points else None, looked.lookahead_check if asks else None,
                 looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
@@ -431,22 +431,22 @@ def ledger_view(
                 views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, line.rule, judges))
             for one in line.numbers:  # the state of a row is its own number's: three numbers have three rows
                 names = tuple(dict.fromkeys(one.facts))
-                seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
-                seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
+                labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
+                labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
                 which, head = " ".join(one.quote.split()), line.quote[: one.start - line.start]
-                at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(seen)
+                at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(labels)
                 view = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
                 views.append(view)
     return tuple(views)
 
 
 def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
-    wanted = {name for line in lines for evidence in line.numbers for name in evidence.facts}
-    if not wanted:
+    names = {name for line in lines for evidence in line.numbers for name in evidence.facts}
+    if not names:
         return {}
     texts = {}
     for fact in context.facts:
-        if fact.id in wanted:
+        if fact.id in names:
             number = not isinstance(fact.value, str)
             value = f"{fact.value:.10g}" if number else shorten(str(fact.value), _MOST_SHOWN, placeholder="…")
             texts[fact.id] = " ".join(word for word in (fact.instrument, fact.field, value) if word)

@@ -227,6 +227,6 @@ def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, 
         if grade.scope == "period" and grade.score.score is not None:
             by_period.setdefault(grade.period, set()).add(grade.agent)
     agents = set[str]().union(*by_period.values())
-    whole = sorted(period for period, graded in by_period.items() if graded == agents)
-    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
-    return records, {period: period for period in whole}
+    complete = sorted(period for period, graded in by_period.items() if graded == agents)
+    records = {f"{agent}/{period}": (period, agent) for period in complete for agent in sorted(agents)}
+    return records, {period: period for period in complete}
