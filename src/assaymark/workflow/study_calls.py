@@ -323,7 +323,7 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     return questions
 
 
-STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
+PLACEHOLDER: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""
 
 
@@ -352,7 +352,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
         if number >= len(there) or not outside:
             return []
-        first = there[number] if there[number].rationales else stand_in(there[number])
+        first = there[number] if there[number].rationales else with_placeholder(there[number])
         replaced = [first if decision.record_id == first.record_id else decision for decision in decisions]
         shown: Any = user_messages(replaced, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)
@@ -364,9 +364,9 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
     return canaries
 
 
-def stand_in(planned: Decision) -> Decision:
+def with_placeholder(planned: Decision) -> Decision:
     """A planned decision with a text of its own: equal texts would be asked about once."""
-    text = STAND_IN + sha256_text(planned.record_id)[:12]
+    text = PLACEHOLDER + sha256_text(planned.record_id)[:12]
     return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 

@@ -159,7 +159,7 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # a text of likely length stands in the place of each that is not written yet
-        decisions = [study_calls.stand_in(decision) for decision in planned_decisions(study, store.read(CYCLES))]
+        decisions = [*map(study_calls.with_placeholder, planned_decisions(study, store.read(CYCLES)))]
         notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
