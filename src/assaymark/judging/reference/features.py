@@ -72,28 +72,27 @@ def _mean(values: Sequence[float]) -> float | None:
 
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n+")
 _DIGIT = re.compile(r"\d")
+_RUN = re.compile(r"[A-Za-z0-9]+")
 
-Called = tuple[str, tuple[str, ...]]
-"""The symbol of an instrument, which counts as written, and its names in small letters, in any case."""
+Called = tuple[str, tuple[str, ...], frozenset[str]]
+"""The symbol of an instrument, which counts as written, its names in small letters, and the first word of each."""
 
 
 def _called(item: Instrument) -> Called:
     """The symbol and names of an instrument; names of one or two letters tell too little."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
-    aliases = (name.lower() for name in names if len(name) > 2 and name != item.symbol)
-    return item.symbol or "", tuple(dict.fromkeys(aliases))
+    found = tuple(dict.fromkeys(name.lower() for name in names if len(name) > 2 and name != item.symbol))
+    firsts = (_RUN.search(name) for name in (item.symbol, *found) if name)
+    return item.symbol or "", found, frozenset(first[0] if first else "" for first in firsts)
 
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
     """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
-    if called[0] not in text and not any(map(lower.__contains__, called[1])):
-        return False
     for name, source in ((called[0], text), *((name, lower) for name in called[1])):
         at = source.find(name) if name else -1
         while at >= 0:
-            end = at + len(name)
             # A neighbouring letter or digit makes the name part of a longer word; unspaced scripts never do.
-            beside = (source[at - 1 : at] if at else "", source[end : end + 1])
+            beside = (source[at - 1 : at] if at else "", source[at + len(name) :][:1])
             if not any(char.isascii() and char.isalnum() for char in beside):
                 return True
             at = source.find(name, at + 1)
@@ -224,6 +223,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
     context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
+    words = {"", *_RUN.findall(text), *_RUN.findall(lower)}  # a text without the first word of a name has it nowhere
+    near = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
     holdings = {} if book is None else book.holdings
     stated = [part for part in quantities.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
@@ -243,9 +244,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
             for rule in rules
             if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
         ])  # fmt: skip
-    confidence = shown.confidence
-    if confidence is None:
-        confidence = _mean([action.confidence for action in shown.actions if action.confidence is not None])
+    confidences = [action.confidence for action in shown.actions if action.confidence is not None]
+    confidence = _mean(confidences) if shown.confidence is None else shown.confidence
     # How the holdings are spread: inverse Herfindahl numbers, the largest one, and the mean volatility rank.
     total, many = math.fsum(holdings.values()), max(len(holdings), 1)
     shares = {item: weight / total for item, weight in holdings.items()} if total else {}
@@ -284,7 +284,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
-        "alternatives": sum(_is_named(item, text, lower) for key, item in calls.items() if key not in holdings),
+        "alternatives": sum(_is_named(item, text, lower) for key, item in near.items() if key not in holdings),
         "checkable": sum(digits and _speaks_of(sentence, "condition") for sentence, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,

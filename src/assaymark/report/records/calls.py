@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from html import escape as escaped_text
 from typing import Any, Final, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
@@ -139,11 +139,11 @@ class SameAnswers:
         (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
         words = "; ".join(f"{who} {value:g}" for who, value in theirs)
         if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
-            return Markup(f" <small>{escape(words)}</small>")
+            return Markup(f" <small>{b.escaped(words)}</small>")
         kinds = ("so" if at == mine and at in values[1:] else "s" if at == mine else "o" if at in values else ""
                  for at in range(int(low), int(high) + 1))  # fmt: skip
         dots = "".join(f'<i class="{kind}"></i>' if kind else "<i></i>" for kind in kinds)
-        label = escape(words or "no other reply")
+        label = b.escaped(words or "no other reply")
         return Markup(f' <span class="sc" role="img" aria-label="{label}" title="{label}">{dots}</span>')
 
     def aside(self, asked: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
@@ -267,20 +267,20 @@ def _page(
         before = f"#{ids[place - 1]}" if place else f"{pages.name(at - 1)}#{pages.end}" if at > 1 else ""
         after = f"#{ids[place + 1]}" if place + 1 < len(rows) else "" if last else f"{pages.name(at + 1)}#{then}"
         ways = (("prev", before, "‹ Previous"), ("next", after, "Next ›"), ("up", "#calls", "All calls of this part"))
-        nav = " ".join(f'<a rel="{rel}" href="{escape(href)}">{word}</a>' for rel, href, word in ways if href)
+        nav = " ".join(f'<a rel="{rel}" href="{b.escaped(href)}">{word}</a>' for rel, href, word in ways if href)
         *talk, facts = row.blocks
         beside: list[Block] = []
         if same := answers.asked.get(row.id):
             here = [f"c{peer.key[:16]}" for peer in same[1:]]
             beside += answers.aside(same, [
-                Markup(f'<a href="#{other}">{escape(str(peer.ref))}</a>') if other in ids else b.inline(peer.ref, _ROOT)
+                Markup(f'<a href="#{other}">{b.escaped(peer.ref)}</a>') if other in ids else b.inline(peer.ref, _ROOT)
                 for peer, other in zip(same[1:], here, strict=True)
             ])  # fmt: skip
             quotes = same[0].judgment.evidence[:_QUOTES]
             talk = [marked(part, quotes) if isinstance(part, Markup) and part.startswith('<pre class="said"') else part
                     for part in talk]  # fmt: skip
         (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
-        title = Markup(f'<a href="#{row.id}">{escape(str(row.heading))}</a>')
+        title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
         # As the template of blocks would write it; there are thousands of them.
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
         turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
