@@ -114,7 +114,7 @@ class Page:
                 tables.append(_Table())
             elif tag in ("tr", "td", "th") and tables:
                 tables[-1].add(tag, written)
-            elif re.fullmatch("h[1-6]", tag):
+            elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
                 levels.append(int(tag[1]))
             if not closed and tag not in _EMPTY:
                 above.append((tag, mark))
