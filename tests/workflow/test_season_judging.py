@@ -509,7 +509,10 @@ def test_grades_that_are_no_sample_of_a_season_correct_nothing(beside_people, tm
     folder, given = copied(beside_people, tmp_path), {("one/2024-W10", "ab"): 60, ("two/2024-W10", "ab"): 50}
     early = labels(tmp_path / "early.csv", given, at="2024-01-02T10:00:00Z")
     said_by(capsys, "import", "human", early, "--out", folder.path)
+    (past,) = folder.publications.iterdir()  # what was published of a later day is no earlier publication
+    (folder.publications / "2099-01-01.json").write_text(past.read_text().replace(past.stem, "2099-01-01"))
     said_by(capsys, "season", "publish", folder.path, "--out", tmp_path / "site", "--language", "en")
+    assert [path.name for path in (tmp_path / "site" / "archive").iterdir()] == [f"001-{past.stem[:10]}.json"]
     sample = json.loads(folder.verdicts.read_text())["measurements"]["human.sample[dimension=aggregate]"]
     assert sample["value"] is None
     assert "not later than the draw" in sample["state"]

@@ -207,12 +207,12 @@ def decide_judged_season(
     runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, certificates), strict=True)))
     runs.write_json(folder.verdicts, file)
     run = season_run(stored, material, judged, measurements, table, decided, lie)
-    path = folder.publications / f"{run.last}.json"
-    path.parent.mkdir(exist_ok=True)
-    runs.write_json(path, verdicts_of(index.SeasonIndex.of(run)))
+    current = folder.publications / f"{run.last}.json"
+    current.parent.mkdir(exist_ok=True)
+    runs.write_json(current, verdicts_of(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
     note("writing pages", 2, 3)
-    earlier = (path for path in sorted(path.parent.glob("*.json")) if path.stem <= path.stem)
+    earlier = (path for path in sorted(current.parent.glob("*.json")) if path.stem <= current.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return run, sheets, file, material, judged
 
