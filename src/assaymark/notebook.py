@@ -171,8 +171,8 @@ class Rows(list[T], Shown):
             return
         cells = [item._cells() for item in shown]
         long = shown[0]._wordy
-        values = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
-        once = {head: values.pop() for head, values in values.items() if len(values) == 1}
+        texts = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
+        once = {head: values.pop() for head, values in texts.items() if len(values) == 1}
         out = once if wordy else long
         heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
         right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)

@@ -337,14 +337,14 @@ class Above(Order):
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
         row, item = pair.row, index.contrast(AGGREGATE, high, low)
-        first, two = sorted((high, low))
-        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, two)
+        first, second = sorted((high, low))
+        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (first, second)
         floor = float(item.detail.get("noise_floor") or 0.0)
         numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(index, rules).level(AGGREGATE)}
         if not index.families or not row.testable:
             why = _untested_said(pair, item, index)
         elif row.unresolved:
-            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=two, floor=floor)
+            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=first, two=second, floor=floor)
         elif not pair.published & {"plain", "gated"}:
             why = said("claim.reason.unresolved", **numbers)
         elif pair.stability.state != "stable":
@@ -653,11 +653,11 @@ def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
     """Why nothing can be said of a pair: one judge family, or too few periods."""
     if not index.families:
         return said("claim.reason.one_family")
-    (first, two), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
+    (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
     serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     apart = serial is not None and serial.detail.get("order") != "consecutive"
     fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-    return said("claim.reason.untested", one=first, two=two, n=periods, needed=fewest)
+    return said("claim.reason.untested", one=first, two=second, n=periods, needed=fewest)
 
 
 def _dropped_said(pair: PairResult) -> Said:

@@ -155,11 +155,11 @@ class Root(opts.CommandGroup):
     def get_command(self, _ctx: Context, cmd_name: str) -> Command | None:
         """One command, loaded now."""
         if cmd_name not in self.commands and cmd_name in _PLACES:
-            command: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
-            for each in (command, *(group.typer_instance for group in command.registered_groups)):
+            loaded: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
+            for each in (loaded, *(group.typer_instance for group in loaded.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
                     info.cls = opts.Verb
-            self.commands[cmd_name] = _GROUP(command).commands[cmd_name]
+            self.commands[cmd_name] = _GROUP(loaded).commands[cmd_name]
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:

@@ -171,7 +171,7 @@ def run(
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
-    if all(model.startswith("reference/") for model in re.findall(r"""\bmodel\s*=\s*["']([^"']*)""", text)):
+    if {*re.findall(r"""["']([\w.-]+)/""", text)} <= {"reference"}:  # whoever is named, every model is built in
         opts.without("pandas")  # Arrow would load it, and nobody else's code is there that may want it
     models = opts.payer(ctx)
     if dry_run:
@@ -383,9 +383,9 @@ def report(
                 then = f"assaymark season publish {folder.path} --out SITE"
                 raise AssayError(f"the pages of a season are a site; run: {then}")
             case "judges":
-                sheets = workflow.datasheet_report(folder, calls, language)
-                value = {"page": str(sheets.page), "datasheets": sheets.sheets, "agreement": sheets.agreement}
-                say(ctx, value, [f"{len(sheets.sheets)} datasheets", f"page: {sheets.page}"])
+                written = workflow.datasheet_report(folder, calls, language)
+                value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
+                say(ctx, value, [f"{len(written.sheets)} datasheets", f"page: {written.page}"])
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":

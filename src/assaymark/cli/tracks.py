@@ -114,13 +114,13 @@ def datasheet(
     _show(ctx, folder, sheets, models)
 
 
-def _show(ctx: typer.Context, folder: RunFolder, sheets: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     from assaymark.report.terminal import datasheet_summary
 
-    value = {"page": str(sheets.page), "datasheets": sheets.sheets, "agreement": sheets.agreement}
-    shown = datasheet_summary(sheets.sheets, sheets.agreement)
-    opts.say_paid(ctx, folder, who, value, [f"page: {sheets.page}"], summary=shown)
+    value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
+    shown = datasheet_summary(written.sheets, written.agreement)
+    opts.say_paid(ctx, folder, who, value, [f"page: {written.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------
