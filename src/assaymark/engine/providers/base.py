@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -39,6 +40,7 @@ RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 MOST_REPLY_BYTES: Final = 8_000_000
 """The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
 
+_made_once: Final = cache(lambda make: make())  # each client would read all certificates of the system again: 30 ms
 _LONGEST_WAIT_S: Final = 86_400.0
 _MOST_FAILURE_BYTES: Final = 100_000
 _MOST_DIGITS: Final = 30
@@ -272,7 +274,8 @@ def bounded_client(
 
     hooks = {"request": [] if before is None else [before], "response": [bound]}
     headers = {"Connection": "close", "Accept-Encoding": "identity"}
-    return httpx.AsyncClient(follow_redirects=False, headers=headers, event_hooks=hooks)
+    verify = _made_once(httpx.create_ssl_context)
+    return httpx.AsyncClient(verify=verify, follow_redirects=False, headers=headers, event_hooks=hooks)
 
 
 def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:

@@ -260,6 +260,8 @@ def measure_log(
         # One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs.
         rows, nulls = np.flatnonzero(found.judge == place), found.nulls[found.nulls[:, 0] == place]
         n, m = rows.size, len(nulls)
+        if not n + m:  # no row of this judge could be read
+            continue
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
         none, new_pairs = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
@@ -283,8 +285,9 @@ def measure_log(
         for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
             for content, result in zip((True, False), both, strict=True):
                 labels = {"a": found.judges[result.first], "b": found.judges[result.second]}
-                more = bootstrap, found.digest[:16], content
-                agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
+                if {*labels.values()} <= {sheet.judge for sheet in sheets}:
+                    more = bootstrap, found.digest[:16], content
+                    agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
     with runs.new_folder(folder.path):
         return _written(folder, sheets, earlier, agreement)
 
