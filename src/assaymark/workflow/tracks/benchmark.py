@@ -27,7 +27,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.metrology.measure_orders import level_measurements
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
@@ -150,7 +150,7 @@ class Benched(Result):
         from assaymark.report.notebook import bench_parts
 
         yield from bench_parts(self.run)
-        yield Note(f"page: {self.page}")
+        yield f"page: {self.page}"
 
 
 def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:

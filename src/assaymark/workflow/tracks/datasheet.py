@@ -22,7 +22,7 @@ from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import (
     AGGREGATE,
@@ -117,7 +117,7 @@ class Made(Result):
         from assaymark.report.notebook import judges_parts
 
         yield from judges_parts(self.sheets, self.agreement)
-        yield Note(f"page: {self.page}")
+        yield f"page: {self.page}"
 
 
 def measure_judges(
