@@ -203,9 +203,11 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], ru
     unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
         raise InputError(f"rubric {rubric.version}", problems)
-    problems = [] if judges else [Problem("", "no judge is named")]
+    problems, built_in = [] if judges else [Problem("", "no judge is named")], sorted({*PLANTED, *texts.PLANTED_PAIRS})
     for judge in judges:
-        named = (unknown_model(judge.model, models), *texts.pair_argument_problems(judge.model, judge.args))
+        unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
+        other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
+        named = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
         found = (*named, *provider_argument_problems(judge.model, judge.args))
         problems += [Problem(judge.name, what) for what in found if what is not None]
     names = Counter(judge.name for judge in judges)
