@@ -193,7 +193,7 @@ def test_one_text_in_both_slots_is_a_null_pair(tmp_path, capsys):
     sheet = sheet_of(run, "north")
     null = measured(sheet, "dark_current", BASE)
     assert (null.value, null.n, measured(sheet, "delta0.stable", ALL_PAIRS).n) == (3 / 6, 6, 6)
-    assert "one text in both slots north 0.500" in said(capsys.readouterr().out)
+    assert "one text in both positions north 0.500" in said(capsys.readouterr().out)
     assert "Given one text in both slots, it still chose in" in page_of(run)
     assert "Preference, one text in both slots" in page_of(run)
     for name in ("datasheet/north.html", "datasheets.html"):  # what a page shows, without its scripts and styles
