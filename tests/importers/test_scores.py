@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
      ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
     "a score far from all others": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 4e7)]), (),
-     ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale 1.."]),
+     ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale"]),
     "a code of missing scores": (text(scores(lambda q, *_: 1 + q % 5 if q % 20 else 99, items=60)), (),
      ["line 2, score: 99 lies outside the other scores, 1 to 5 (one of 12 such scores); correct it"]),
     "a score off the scale in the column of a judge": (text([(f"q{q}", "ash", 1 + q % 5, 40 - q) for q in range(9)],

@@ -29,7 +29,7 @@ def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(impo
     there = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     of_bench = ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"]
     for words, told in (
-        (["judge", "{tmp}/none"], "no such run folder"),
+        (["judge", "{tmp}/none"], "no such run folder"), (["verify", "{tmp}/s.toml"], "a file, and no run folder"),
         (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
         (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
         (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),

@@ -358,11 +358,7 @@ def outside_call(
         own, numbers = market
         # One object in three texts, so that the market of a date is kept once however many calls show it.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        parts = [
-            f'{frame[:-1]},"context":{{',
-            f"{canonical_json({**about, **own})[1:-1]},",
-            f"{numbers.text}}}}}",
-        ]
+        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **own})[1:-1]},", f"{numbers.text}}}}}"]
     messages = (Message("user", tuple(map(Text.of, parts))),)
     return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 

@@ -141,9 +141,9 @@ _WHOLE: Final = {"dimension": AGGREGATE}
 _RUN: Final[_Columns] = (
     ("Null pairs", "dark_current", {"prompt": BASE}),
     ("False pref.", "delta0.raw", _SAME),
-    ("by text", "delta0.stable", _SAME),
+    ("consistent", "delta0.stable", _SAME),
     ("by position", "delta0.positional", _SAME),
-    ("Sees 1", "sensitivity", {"prompt": BASE, "delta": "1"}),
+    ("1 apart", "sensitivity", {"prompt": BASE, "delta": "1"}),
     ("Threshold", "threshold", {"prompt": BASE}),
 )
 _POINTS: Final[_Columns] = (
@@ -153,12 +153,12 @@ _POINTS: Final[_Columns] = (
     ("per 100 filler words", "point.verbosity", _WHOLE),
 )
 _LOG: Final[_Columns] = (
-    ("by text", "delta0.stable", _OTHER),
+    ("consistent", "delta0.stable", _OTHER),
     ("by position", "delta0.positional", _OTHER),
     ("one order", "delta0.one_sided", _OTHER),
     ("no pref.", "delta0.no_preference", _OTHER),
     ("flips", "delta0.flip_rate", _OTHER),
-    ("invalid", "pair.invalid_share", {"prompt": BASE}),
+    ("invalid calls", "pair.invalid_share", {"prompt": BASE}),
     ("repeats", "repeat.stability", {}),
 )
 _TRUTH: Final[_Columns] = tuple(
@@ -170,7 +170,7 @@ _CHIPS: Final = {
     "vacuum: leaky": "null pairs: spurious preference", "vacuum: not measured": "null pairs: not measured",
     "equal texts: quiet": "equal texts: no preference",
 }  # fmt: skip
-_NULL: Final[_Columns] = (("one text in both positions", "dark_current", {"prompt": BASE}),)
+_NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
 def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> RenderableType:
@@ -183,7 +183,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         table = Table(box=None, pad_edge=False, title_justify="left")
         table.add_column("Judge", overflow="fold")
         for title, _, _ in columns:
-            table.add_column(title, justify="right")
+            table.add_column(title, justify="right", min_width=max(map(len, title.split())))
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
@@ -197,7 +197,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         readings = (word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ())))
         parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
-        for sheet in filter(lambda sheet: sheet.sketch, sheets):
+        for sheet in (sheet for sheet in sheets if sheet.sketch):
             chips = (chip.partition(" (")[0] for chip in sheet.sketch)
             parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(_CHIPS.get(chip, chip) for chip in chips)}"))
     for item in agreement:

@@ -24,7 +24,7 @@ from assaymark.importers.roles import Wanted, listed
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import TEXTS, Columns
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
@@ -70,7 +70,7 @@ class Checked(Result):
     def _parts(self) -> Iterator[Part]:
         from assaymark.report.notebook import study_parts
 
-        yield Note(self.read.read)
+        yield self.read.read
         yield from study_parts(self.run)
 
     @property

@@ -28,7 +28,7 @@ from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem
 from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
 from assaymark.metrology.probes import ORACLE_DIMENSION
-from assaymark.notebook import Heading, Note, Part, Result
+from assaymark.notebook import Heading, Part, Result
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate, parse_study, plan_hash, scale_words
 from assaymark.records import AGGREGATE, JSON, content_id, to_json, write_atomic
@@ -191,7 +191,7 @@ class Locked(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"{clean(self.study.title or self.study.name, 120)}: the lock")
-        yield from (Note(clean(line)) for line in lock_lines(self))
+        yield from map(clean, lock_lines(self))
 
     @property
     def reading(self) -> dict[str, str | None]:
