@@ -369,7 +369,7 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
     places = {listing.id: listing for listing in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
     closes_of = tuple(
-        Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
+        Series(name, _DAY_S, times, tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
     # what cannot be computed from the prices

@@ -305,7 +305,7 @@ def _decided(
     file = decided_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
-        panel=Panel(judges={}, reference=any(agent.model.startswith("reference/") for agent in plan.models)),
+        panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip

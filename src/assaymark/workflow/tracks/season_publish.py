@@ -197,7 +197,7 @@ def decide_judged_season(
         season, stored.plan_hash, verdicts, measurements,
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
-        panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
+        panel=Panel(families, any(built_in.values()), built_in),
         amendments=[amendment.stated for amendment in stored.amendments], preregistered=stored.preregistered,
         missing={measurement.labels["judge"]: measurement.value for measurement in invalid if measurement.value},
         judged_to=max(grade.last for grade in judged.grades), places=tuple(places),
