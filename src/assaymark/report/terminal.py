@@ -158,7 +158,7 @@ _LOG: Final[_Columns] = (
     ("one order", "delta0.one_sided", _OTHER),
     ("no pref.", "delta0.no_preference", _OTHER),
     ("flips", "delta0.flip_rate", _OTHER),
-    ("invalid calls", "pair.invalid_share", {"prompt": BASE}),
+    ("invalid", "pair.invalid_share", {"prompt": BASE}),
     ("repeats", "repeat.stability", {}),
 )
 _TRUTH: Final[_Columns] = tuple(
