@@ -252,6 +252,9 @@ def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) 
     return ProbeMatch(int(column), int(row), best, other if np.isfinite(other) else 0.0, best >= limit)
 
 
+PROBES: Final = {"mechanical": "date-leakage check by price ranges", "model": "date-leakage check by a model"}
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """How often a probe named the right day (or month), sanitised and not."""
@@ -279,8 +282,9 @@ class ProbeResult:
     def __str__(self) -> str:
         verdict = "PASS" if self.passed else "FAIL"
         return (
-            f"{self.probe} date probe: {verdict}. It dated {self.hits} of {self.asked} sanitised cycles (chance "
-            f"{self.chance:.2g}, p = {self.p:.2g}) and {self.control_hits} of {self.control_asked} unsanitised ones"
+            f"{PROBES.get(self.probe, self.probe)}: {verdict}. It dated {self.hits} of {self.asked} sanitised cycles "
+            f"(chance {self.chance:.2g}, p = {self.p:.2g}) and {self.control_hits} of {self.control_asked} "
+            "unsanitised ones"
         )
 
 

@@ -210,6 +210,7 @@ def lock(
     first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
+    folder.refuse_others(not folder.check.is_file(), "study")
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
@@ -342,8 +343,9 @@ def lock_lines(locked: Locked) -> list[str]:
         )
     for one in locked.date_probes:
         lines.append(
-            f"{one['probe']} date probe {'PASS' if one['passed'] else 'FAIL'}: dated {one['hits']} of {one['asked']} "
-            f"sanitised cycles, {one['control_hits']} of {one['control_asked']} unsanitised ones"
+            f"{cutting.PROBES.get(str(one['probe']), one['probe'])} {'PASS' if one['passed'] else 'FAIL'}: dated "
+            f"{one['hits']} of {one['asked']} sanitised cycles, {one['control_hits']} of {one['control_asked']} "
+            "unsanitised ones"
         )
     return [*lines, *(f"warning: {text}" for text in report["warnings"])]
 

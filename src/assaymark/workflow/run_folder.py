@@ -100,6 +100,11 @@ class RunFolder:
             )
         return self
 
+    def refuse_others(self, ours: bool, what: str) -> None:
+        """`PlanError` where the folder holds files and they are not ``ours``."""
+        if not ours and self.path.is_dir() and any(self.path.iterdir()):
+            raise PlanError(f"{self.path} holds other files; give the {what} a folder of its own (--out)")
+
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
     """A record or mapping as JSON with sorted keys, an entry of each list or object a line; ``shared`` keeps parts."""
