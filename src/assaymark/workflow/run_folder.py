@@ -238,7 +238,8 @@ class Track:
     def stored(self, folder: RunFolder) -> dict[str, Any]:
         """The lock of this kind in a run folder, before the plan is held against it."""
         if not folder.lock.is_file():
-            raise PlanError(self.absent.format(folder.path))
+            path = folder.path
+            raise PlanError(self.absent.format(path, *(("FOLDER", path) if path.is_file() else (path, "FILE"))))
         stored = read_lock(folder)
         form = str(stored.get("format"))
         if form != self.format:
