@@ -18,13 +18,13 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
-from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
+from assaymark.records import Context, Decision, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
+from assaymark.workflow import tables
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
@@ -179,8 +179,8 @@ def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
-_WORTH_A_PROCESS: Final = 300
-"""Decisions from which on starting a process costs less than it saves."""
+_WORTH_A_PROCESS: Final = 3000
+"""Decisions from which on a process of its own saves more than its start and a second reading of contexts cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,11 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     sent = reasked = 0
     pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both = pending == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
-    with beside(ledger_of, folder, study, processes=both) as evidence:
+    both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[tables.Audit]()
+    with beside(tables.measured_evidence, folder, study, processes=both and large) as measured_evidence:
+        if both and not large:  # contexts are parsed once, for prompts and numbers
+            contexts = tables.audited(store.each_context(), session.decisions, study, audit)
+            vars(session)["shown"] = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
@@ -230,21 +233,9 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
-            store.write(EVIDENCE, evidence(), plan)
+            evidence, vars(session)["measured_evidence"] = audit[0] if audit else measured_evidence()
+            store.write(EVIDENCE, evidence, plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
-
-
-def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
-    """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
-    store, shared = Store(folder), defaultdict[str, list[Decision]](list)
-    for decision in select(store.read(DECISIONS), study).honest:
-        shared[decision.context_id].append(decision)
-    evidence: list[Evidence] = []
-    for name, context in store.each_context(shared):
-        material = Material.of(context)
-        for decision in shared[name]:
-            evidence += judging.numeric_ledger(decision, context, material=material)
-    return evidence
 
 
 @dataclass(frozen=True, slots=True)
