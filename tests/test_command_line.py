@@ -64,7 +64,10 @@ MISUSE = [
     ("lock s.toml", "missing option '--out' / '-o'; for example: assaymark lock study.toml --out runs/mine"),
     ("claim", "give a run folder, or --verify CERTIFICATE; for example: assaymark claim runs/mine"),
     ("gate x --claim a --at-least b", "invalid value for '--at-least': 'b' is not one of 'headline', 'qualified'; for"),
-    ("datasheet --trials 0", "invalid value for '--trials': it should be greater than or equal to 1; for"),
+    ("datasheet --trials 0", "invalid value for '--trials': must be at least 1 (got '0'); for example: "),
+    ("label r --port 70000", "invalid value for '--port': must be at most 65535 (got '70000'); for example: "),
+    ("run s --out r --budget x", "invalid value for '--budget': must be a number (got 'x'); for example: "),
+    ("plan-calls r --budget .5", "invalid value for '--budget': must be a whole number (got '.5'); for example: "),
 ]
 
 

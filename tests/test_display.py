@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError, Problem, UnknownNameError
-from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Note, Said, html, text
+from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Said, html, text
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json, content_id, measurement_id
 from assaymark.text import NBSP, bounds, clean, code_points, count, count_of, number, percent, prose, span, visible
@@ -106,7 +106,7 @@ def test_texts_from_records_are_text(bad):
     st.sampled_from(["headline", "qualified", "no-claim", '"><b>']),
 )
 def test_any_words_in_any_part_stay_words(words, level):
-    parts = [Heading(words), Note(words), Said(level, words, words), Grid((words,), ((words,), (words,)))]
+    parts = [Heading(words), words, Said(level, words, words), Grid((words,), ((words,), (words,)))]
     page = html([*parts, Folded(words, tuple(parts))])
     page.encode()
     tags = check(page)
@@ -184,7 +184,7 @@ def test_lines_fit(rows):
 
 
 def test_markup_has_no_effect_in_a_terminal_which_is_told_that_there_is_a_figure():
-    assert text([Note("[bold]x[/bold]")]) == "[bold]x[/bold]"
+    assert text(["[bold]x[/bold]"]) == "[bold]x[/bold]"
     figure = Drawing("How far?", "Caption.", "<svg></svg>", "<svg></svg>", (".assay-fig .a{fill:red}",))
     assert text([figure]) == "[figure: How far?]"
     assert html([figure, Folded("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
@@ -236,7 +236,7 @@ def test_it_is_set_as_it_is_read():
 
 
 def test_parts_of_html_an_error_of_a_model_and_changed_fields():
-    assert html([Note("a <b>")]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
+    assert html(["a <b>"]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
     busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
     assert (busy.retryable, busy.retry_after, busy.quota) == (True, 2.0, False)
     study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))

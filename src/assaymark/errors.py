@@ -205,7 +205,7 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
             heads = [message.partition(" (got ")[0].removeprefix("must be ") for message in messages]
             seen = messages[-1][len(messages[-1].partition(" (got ")[0]) :]
             what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
-        problems.append(Problem(".".join(map(str, place)), what))
+        problems += [Problem(".".join(map(str, place)), part) for part in what.split("\n")]
     return problems
 
 

@@ -53,13 +53,6 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A sentence about it."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
     """A sentence that a verdict licenses, under the mark of its level, and what has to be said with it."""
 
@@ -96,7 +89,8 @@ class Folded:
     parts: tuple[Part, ...]
 
 
-Part = Heading | Note | Said | Grid | Drawing | Folded
+# A text alone is a sentence.
+Part = str | Heading | Said | Grid | Drawing | Folded
 
 
 class Shown:
@@ -142,7 +136,7 @@ class CommandResult(Result, Generic[T]):
     lines: tuple[str, ...]
 
     def _parts(self) -> Iterator[Part]:
-        yield from (Note(clean(line)) for line in self.lines)
+        yield from map(clean, self.lines)
 
 
 class Rows(list[T], Shown):
@@ -167,7 +161,7 @@ class Rows(list[T], Shown):
         most = _MOST_SHOWN
         shown = [item for item in self[:most] if isinstance(item, Shown)]
         if not shown:
-            yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
+            yield "Nothing is in it." if not self else f"{count(len(self))} items"
             return
         cells = [item._cells() for item in shown]
         long = shown[0]._wordy
@@ -177,9 +171,9 @@ class Rows(list[T], Shown):
         heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
         right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
         yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
-        yield from (Note(f"{head}: {text}") for head, text in once.items() if text)
+        yield from (f"{head}: {text}" for head, text in once.items() if text)
         if len(self) > most:
-            yield Note(f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]")
+            yield f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]"
 
     def __repr__(self) -> str:
         if not any(isinstance(item, Shown) for item in self[:1]):
@@ -214,7 +208,7 @@ def _element(part: Part, styles: list[str]) -> str:
     match part:
         case Heading(words):
             return f'<p class="assay-head">{_set(words)}</p>'
-        case Note(words):
+        case str(words):
             return f'<p class="assay-note">{_set(words)}</p>'
         case Said(level, words, also):
             more = f"<small>Say also: {_set(also)}</small>" if also else ""
@@ -258,7 +252,7 @@ def text(parts: Iterable[Part]) -> str:
     console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
     for part in parts:
         match part:
-            case Heading(words) | Note(words) | Folded(words):
+            case str(words) | Heading(words) | Folded(words):
                 console.print(Text(visible(words)))
             case Said(level, words, also):
                 more = f" Say also: {also}" if also else ""

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.records import problems_of
+from assaymark.records import problems_of, repeated
 
 OrderTest = Literal["moderated-t", "own-variance"]
 ClusterOrder = Literal["exchangeable", "consecutive"]
@@ -181,7 +181,13 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
     try:
         return kind.model_validate(raw)
     except ValidationError as exc:
-        raise InputError(source, plan_problems(exc, kind)) from None
+        problems = plan_problems(exc, kind)
+    if all(problem.where for problem in problems):  # rules of the whole were not reached, names among them
+        for what in {"agents", "judges"} & {key for key, value in raw.items() if isinstance(value, list)}:
+            names = [entry.get("name") for entry in raw[what] if isinstance(entry, dict)]
+            if twice := ", ".join(repeated(name for name in names if isinstance(name, str))):
+                problems.append(Problem(what, f"each needs a name of its own (got {twice} more than once)"))
+    raise InputError(source, problems)
 
 
 def refuse_version_1(raw: Mapping[str, Any], source: str) -> None:

@@ -409,36 +409,39 @@ class Study(Frozen):
     def _consistent(self) -> Study:
         names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
         probe, anchor, controls = self.stability.probe, self.anchor_probe, self.controls.wanted
+        wrong = list[str]()
         if twice := ", ".join(repeated(names)):
-            raise ValueError(f"each judge needs a name of its own (got {twice} more than once)")
+            wrong.append(f"each judge needs a name of its own (got {twice} more than once)")
         if AGGREGATE in names:
-            raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
+            wrong.append(f"{AGGREGATE!r} is not available as a judge name")
         if (self.substrate is None) != (not agents):
-            raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
+            wrong.append("a study makes its own records with both [[agents]] and [substrate], or has neither")
         if self.substrate is None and controls:
-            raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
+            wrong.append("controls are made from a study's own cycles; without [substrate] they are imported")
         if twice := ", ".join(repeated(agents)):
-            raise ValueError(f"each agent needs a name of its own (got {twice} more than once)")
+            wrong.append(f"each agent needs a name of its own (got {twice} more than once)")
         if unjudged := ", ".join(sorted(set(controls) - set(self.records.derivations))):
-            raise ValueError(f"records.derivations must name the controls that are made (missing: {unjudged})")
+            wrong.append(f"records.derivations must name the controls that are made (missing: {unjudged})")
         if probe is not None and probe.name in names:
-            raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
+            wrong.append(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
         if probe is not None and probe.family in self.families:
-            raise ValueError(f"stability.probe must come from outside the panel's families (got {probe.family})")
+            wrong.append(f"stability.probe must come from outside the panel's families (got {probe.family})")
         if probe is not None and probe.human:
-            raise ValueError("stability.probe is asked after the others have graded, and must be a model")
+            wrong.append("stability.probe is asked after the others have graded, and must be a model")
         if anchor is not None and anchor.judge not in [judge.name for judge in self.model_judges]:
-            raise ValueError(f"anchor_probe.judge must be a judge of the panel that is a model (got {anchor.judge})")
+            wrong.append(f"anchor_probe.judge must be a judge of the panel that is a model (got {anchor.judge})")
         (low, high), limits = self.scale, self.datasheets
         if limits is not None and limits.vacuum_score is not None and not low <= limits.vacuum_score <= high:
             scale = f"{scale_words(self.scale)} (got {limits.vacuum_score:g})"
-            raise ValueError(f"datasheets.vacuum_score must lie on the scale, {scale}")
+            wrong.append(f"datasheets.vacuum_score must lie on the scale, {scale}")
         if limits is not None and limits.slope is not None and abs(limits.slope) > self.points:
-            raise ValueError(f"datasheets.slope must lie in ±{self.points:g}, the scale (got {limits.slope:g})")
+            wrong.append(f"datasheets.slope must lie in ±{self.points:g}, the scale (got {limits.slope:g})")
         if self.oracle and self.scale != SCALE:
-            raise ValueError(f"oracle scores on 1..5 alone (the plan is on {scale_words(self.scale)}); leave it out")
+            wrong.append(f"oracle scores on 1..5 alone (the plan is on {scale_words(self.scale)}); leave it out")
         if "honest" not in self.records.derivations:
-            raise ValueError("records.derivations must name honest: control cells are held against honest records")
+            wrong.append("records.derivations must name honest: control cells are held against honest records")
+        if wrong:
+            raise ValueError("\n".join(wrong))
         return self
 
     @property

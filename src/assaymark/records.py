@@ -21,7 +21,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from assaymark.errors import InputError, LedgerError
 from assaymark.errors import problems_of as problems_of
-from assaymark.notebook import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
+from assaymark.notebook import MARKS, Grid, Heading, Part, Said, Shown, plain
 from assaymark.notebook import Rows as Rows
 from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
 
@@ -689,10 +689,10 @@ class Verdict(Shown):
         if self.publication_level == "no-claim":
             return
         for reason in self.reasons:
-            yield Note(prose(reason, 400))
+            yield prose(reason, 400)
         if self.fragility:
             other = "; ".join(f"{clean(rule, 60)}: {self.fragility[rule]}" for rule in sorted(self.fragility))
-            yield Note(f"Under other rules: {other}.")
+            yield f"Under other rules: {other}."
 
     def __repr__(self) -> str:
         level, claim, also, *_, by = self._cells().values()

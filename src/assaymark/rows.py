@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, SHEET, InputError, Problem, foreign, table_problem
+from assaymark.errors import SHEET, InputError, Problem, foreign, table_problem
 
 # --- JSON as rows -----------------------------------------------------------------------------------------------------
 
@@ -59,7 +59,8 @@ def json_problem(error: Exception, text: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return "a number of more than 4300 digits" if "integer string conversion" in str(error) else str(error)
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
-        return f"not JSON: {error.msg} at column {error.colno}; it ends in the middle, fetch the file again"
+        where = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        return f"not JSON: {where}; it ends in the middle, fetch the file again"
     near = text[max(error.pos - 10, 0) : error.pos + 20]
     return f"not JSON: {error.msg} at column {error.colno} (near {near!r})"
 
@@ -364,7 +365,7 @@ def text_body(name: str, data: bytes) -> bytes:
                 kind = f"is a spreadsheet: {SHEET}"
     if kind is not None:
         raise InputError(name, [kind])
-    if len(data) > 3 and not any(data[1:64:2]) and any(data[0:64:2]):
+    if len(data) > 3 and any(data[0:64:2]) != any(data[1:64:2]):
         raise InputError(name, ["is text in UTF-16: save it as UTF-8"])
     body = data.removeprefix(_BOM)
     if not body.strip():
@@ -374,29 +375,21 @@ def text_body(name: str, data: bytes) -> bytes:
         raise InputError(name, [Problem(where, "holds the byte 0x00: is binary and no table; export it as CSV")])
     try:
         body.decode("utf-8")
-    except UnicodeDecodeError:
-        # Every line that is not UTF-8, with the column of its first byte.
-        delimiter = max(DELIMITERS, key=body.split(b"\n", 1)[0].decode("latin-1").count)
-        problems: list[Problem] = []
-        more, header = 0, list[str]()
-        for number, line in enumerate(body.split(b"\n"), start=1):
-            try:
-                text = line.decode("utf-8")
-                if number == 1 and text[:1] not in ("{", "["):
-                    header = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
-            except UnicodeDecodeError as exc:
-                more += len(problems) == LISTED
-                if len(problems) < LISTED:
-                    before = next(csv.reader([line[: exc.start].decode("latin-1")], delimiter=delimiter), None) or [""]
-                    column = f", column {header[len(before) - 1]}" if 1 < len(header) >= len(before) else ""
-                    seen = before[-1][-12:] + line[exc.start : exc.start + 4].decode("latin-1")
-                    what = (
-                        f"not UTF-8 (byte {line[exc.start]:#04x}, as Latin-1 {seen.strip()!r}); save the file as UTF-8"
-                    )
-                    problems.append(Problem(f"line {number}{column}", what))
-            except csv.Error:
-                continue
-        raise InputError(name, problems, more=more) from None
+    except UnicodeDecodeError as exc:
+        # One problem, at the first line that is not UTF-8: the others are so for the same reason.
+        head, begin = body.split(b"\n", 1)[0].decode("latin-1"), body.rfind(b"\n", 0, exc.start) + 1
+        delimiter, before, column = max(DELIMITERS, key=head.count), [""], ""
+        with suppress(csv.Error):
+            header, before = (
+                next(csv.reader([text], delimiter=delimiter), []) or [""]
+                for text in (head, body[begin : exc.start].decode())
+            )
+            if begin and head[:1] not in ("{", "[") and 1 < len(header) >= len(before):
+                column = f", column {header[len(before) - 1].strip()}"
+        n = sum("\ufffd" in line for line in body.decode("utf-8", "replace").split("\n"))
+        seen = (before[-1][-12:] + body[exc.start : exc.start + 4].decode("latin-1").partition("\n")[0]).strip()
+        what = f"not UTF-8 (byte {body[exc.start]:#04x}, as Latin-1 {seen!r}; lines: {n:,}); save the file as UTF-8"
+        raise InputError(name, [Problem(f"line {body.count(10, 0, begin) + 1}{column}", what)]) from None
     return body
 
 
@@ -541,6 +534,11 @@ def _delimited(
         table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
     else:
         line = line[1:]
+    if any(column.null_count == 0 for column in table.columns):
+        pass
+    elif (empty := np.logical_and.reduce([column.is_null().to_numpy() for column in table.columns])).any():
+        table, line = table.filter(pa.array(~empty)), line[~empty]  # as spreadsheets write them below a table
+        notes.append(f"rows without a value, left out: {empty.sum():,}")
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)
@@ -612,7 +610,7 @@ def _slow(
     """The columns as the strict reader of the standard library finds them, and the line where each row begins."""
     problems: list[Problem] = []
     rows: list[list[str]] = []
-    line: list[int] = []
+    line, widths = list[int](), list[int]()
 
     def wrong(number: int, what: str) -> None:
         problems.append(Problem(f"line {number}", what))
@@ -623,11 +621,15 @@ def _slow(
             continue
         if not header and len(row) != width:
             remedy = f"quote a cell that holds {delimiter!r}" if len(row) > width else "add what is missing"
+            widths.append(len(row))
             wrong(begin, f"has {len(row)} cells (the header has {width}; it begins {row[0]!r:.40}); {remedy}")
         elif not header:
             rows.append(row)
             line.append(begin)
         header = False
+    if len(problems) > 2 and not rows and width < widths[0] and widths == [widths[0]] * len(problems):
+        what = f"holds {width} of the {widths[0]} cells that each row below has; the first line has to name the columns"
+        raise InputError(name, [Problem("line 1", what)])
     if problems:
         leave_out(name, problems, notes)
     if not rows:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -107,16 +108,13 @@ def test_nothing_that_comes_back_raises(text):
         assert all(one.instrument in OFFERED and (one.quantity or 1) > 0 for one in found.orders)
 
 
-CYCLE = some_cycles()[0]
-
-
 PLACE = DecisionKey("study", "pandemic", 7, "c" * 64)
 
 
 def decided(text, **values):
     agent = spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9})
     came = Reply(text=text, model="some-model-2026", fingerprint="fp_1", seconds=1.25, output_tokens=40, **values)
-    return decision_of(agent, CYCLE.context, PLACE, came, "k" * 64)
+    return decision_of(agent, some_cycles()[0].context, PLACE, came, "k" * 64)
 
 
 def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
@@ -126,8 +124,8 @@ def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
     assert made.agent.params == {"seed": 3, "top_p": 0.9}
     assert (made.call.seconds, made.call.timing_source, made.call.output_tokens) == (1.25, "measured", 40)
     assert (made.call.attempts, made.call.raw_object) == (1, "k" * 64)
-    assert made.decided_at > CYCLE.context.cutoff
-    assert made.decided_at - CYCLE.context.cutoff < timedelta(minutes=1)
+    assert made.decided_at > some_cycles()[0].context.cutoff
+    assert made.decided_at - some_cycles()[0].context.cutoff < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
@@ -151,22 +149,23 @@ def test_whatever_came_back_is_a_record(text, values, flags):
 
 
 def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt():
-    context = CYCLE.context
+    context = some_cycles()[0].context
     outside = agent_call(spec("http/127.0.0.1:1/decide"), agents.envelope_of(context))
     inside = agent_call(spec("reference/steward"), agents.prompt_of(context))
     whole = json.loads(outside.messages[0].text)
     assert (len(outside.messages), whole["format"]) == (1, "assaymark context 1")
     assert whole["context"]["portfolio"]["cash"] == context.portfolio.cash
     assert [message.role for message in inside.messages] == ["system", "user"]
-    assert not [name for name in CYCLE.names.values() if name in outside.messages[0].text + inside.messages[1].text]
+    shown, named = outside.messages[0].text + inside.messages[1].text, some_cycles()[0].names.values()
+    assert not [name for name in named if name in shown]
 
 
-SOURCE = synthetic_minutes(1)
+source_of = cache(synthetic_minutes)
 STUDY = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/auditor", family="f"),))
 
 
-def cut(regime, seed, source=SOURCE):
-    return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=agents.task_text()))
+def cut(regime, seed, source=None):
+    return next(cycles_of(source or source_of(1), [regime], cycles=1, bars=60, seed=seed, prompt=agents.task_text()))
 
 
 def answered(model, context, place, **values):
@@ -203,13 +202,13 @@ def everything(cycle) -> list[str]:
 def test_a_future_that_is_another_changes_no_prompt_no_decision_and_no_judge_call(seed, noise, regime):
     cycle = cut(regime, seed)
     cutoff = int(cycle.raw[0].times[-1])
-    other = cut(regime, seed, Later(SOURCE, cutoff, noise))
+    other = cut(regime, seed, Later(source_of(1), cutoff, noise))
     assert everything(other) == everything(cycle)
 
 
 def test_a_past_that_is_another_does_change_them():
     cycle = cut("recent", 7)
-    other = cut("recent", 7, Later(SOURCE, int(cycle.raw[0].times[-1]) - 60, 1))
+    other = cut("recent", 7, Later(source_of(1), int(cycle.raw[0].times[-1]) - 60, 1))
     assert agents.prompt_of(other.context).text != agents.prompt_of(cycle.context).text
 
 

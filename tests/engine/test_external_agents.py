@@ -158,6 +158,7 @@ def test_what_goes_wrong_is_the_recorded_outcome(answer, kind, detail):
     assert (found["failure"], detail in found["detail"]) == (kind, True), found
     assert (len(server.requests), reply.model) == (1, server.name)
     assert parse(http_agent.AgentFailure, reply.text).failure == kind
+    assert re.search(rf"^{kind}\b[^{{]*{re.escape(detail)}", http_agent.AgentFailure.words(reply.text))
     assert len(reply.text) < 1000
 
 

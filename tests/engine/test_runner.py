@@ -231,13 +231,13 @@ def test_a_signal_drains_what_is_under_way(ledger, number, around, handled):
 
     model = Scripted(answer, wait=0.01)
     before = handled(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    summary = around(lambda: run_calls(ledger, calls(50), {NAME: model}, concurrency=3, **QUICK))
+    summary = around(lambda: run_calls(ledger, calls(250), {NAME: model}, concurrency=3, **QUICK))
     assert summary.interrupted
     assert ledger.pending(model.asked) == ledger.orphaned() == []
-    assert summary.made == len(model.asked) == 50 - summary.left < 50
+    assert summary.made == len(model.asked) == 250 - summary.left < 250
     assert signal.getsignal(number) is before
-    rest = run_calls(ledger, calls(50), {NAME: model}, **QUICK)
-    assert len(model.asked) == len(set(model.asked)) == 50
+    rest = run_calls(ledger, calls(250), {NAME: model}, **QUICK)
+    assert len(model.asked) == len(set(model.asked)) == 250
     assert rest.orphaned == 0
 
 

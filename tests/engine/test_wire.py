@@ -19,7 +19,7 @@ from assaymark.agents import reply_schema as agent_schema
 from assaymark.engine import CallSpec, Text
 from assaymark.engine.providers import base as wire
 from assaymark.engine.providers import transports
-from assaymark.engine.providers.base import Refused, as_model_error, read_object, retry_after_of, strict_schema
+from assaymark.engine.providers.base import as_model_error, read_object, retry_after_of, strict_schema
 from assaymark.engine.providers.transports import Provider, Secret, Transport, address_problem, printable, scrub
 from assaymark.errors import ModelError
 from assaymark.judging import load_rubric, pairs, rubric_form, rubric_names
@@ -36,7 +36,7 @@ def call(**args):
 def test_what_may_pass_is_asked_again_and_nothing_else_after_so_long_a_wait():
     may_pass = {408, 409, 425, 429, 500, 502, 503, 504, 520, 529}
     for status in (*may_pass, 301, 400, 401, 402, 403, 404, 413, 422, 501, 505):
-        assert wire.refusal(Refused(status, frozenset(), ""), AT).retryable == (status in may_pass), status
+        assert wire.refusal(AT, status, frozenset(), "").retryable == (status in may_pass), status
     at = "Sun, 06 Nov 1994 08:49:37 GMT"
     for headers, seconds in (
         ({}, None), ({"retry-after": "7"}, 7.0), ({"Retry-After": " 0.5 "}, 0.5), ({"retry-after": "a while"}, None),

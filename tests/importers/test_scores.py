@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,16 +87,39 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD, (*GOOD[0][:3], 5)])],
      f"{HEAD},family,trial"), SCALE, ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"]),
     "scores that tell no scale": (text(GOOD), (),
-     ["score: scores run from 3 to 5, which fits no known scale; declare it, as in --scale 1..5"]),
+     ["score: scores run from 3 to 5, which does not tell the scale; declare it, as in --scale 1..5"]),
     "labels of more than two kinds": (text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
      ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"]),
     "decimal commas, in lines as an editor counts them": (
      b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
      ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
+    "a score far from all others": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 4e7)]), (),
+     ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale"]),
+    "a code of missing scores": (text(scores(lambda q, *_: 1 + q % 5 if q % 20 else 99, items=60)), (),
+     ["line 2, score: 99 lies outside the other scores, 1 to 5 (one of 12 such scores); correct it"]),
+    "a score off the scale in the column of a judge": (text([(f"q{q}", "ash", 1 + q % 5, 40 - q) for q in range(9)],
+     "item,agent,gpt-4o,claude-3"), SCALE, ["line 2, claude-3: 40 lies outside 1..5"]),
+    "decimal commas everywhere": ("item;agent;judge;score\n" + "q;a;j;3,5\n" * 9 + "q;a;j;4,0\n", (),
+     ["scores.csv: line 2, score: text where scores belong (got '3,5', and 9 more like it); write it with a decimal"]),
+    "many labels": (text(scores(lambda q, *_: f"{q} %", items=9)), (),
+     ["assaymark: scores.csv: score: holds the labels 0 %, 1 %, 2 %, 3 %, 4 % and 4 more; write them as numbers"]),
+    "no header": ("q1,ash,gpt-4o,3\nq2,ash,gpt-4o,4\n", (),
+     ["assaymark: scores.csv: header: no name of a column is known (the table has 'q1', 'ash', 'gpt-4o', '3'); the"]),
+    "cells that nothing separates": ("item agent judge score\nq1 ash gpt-4o 3\n", (),
+     ["(the table has 'item agent judge score'; cells are separated by a comma, semicolon, tab or bar); the first"]),
+    "columns in objects": ('{"item": 1, "model": {"name": "a"}, "by": {"judge": "b"}, "out": {"mark": 3}}\n' * 2, (),
+     ["--map agent=model.name", "--map judge=by.judge; a judge alone is named with --judges", "--map score=out.mark"]),
+    "one column a system": (text([("q1", "gpt-4o", 3, 4)], "item,judge,ash,birch"), (),
+     ["--map agent=COLUMN; a table with one column a system is not read: write one row a score"]),
+    "columns that may be judges": (text([("q1", "ash", 3, 4)], "item,agent,Anna,Ben B."), (),
+     ["no column is the judge; if each numeric column is one: --judges 'Anna,Ben B.'; if one judge gave all scores:"]),
+    "more numbers than a message lists": (text([("q", "a", "j", *range(30))], ",".join(["item,agent,judge",
+     *map("d{}".format, range(30))])), (), ["d7 in column 11 and 22 more; name them, as in --dimensions d0", ",d29"]),
     "no score at all": (text(scores(lambda *_: "")), (),
      ["no row of 24 has a score; --map score=COLUMN names another"]),
     "a number that is none": (text(scores(lambda q, *_: ["inf", "1e999", 3][q % 3], items=3)), SCALE,
-     ["line 2, score: text where scores belong (got 'inf')", "line 6, score: text where scores", "'1e999'"]),
+     ["line 2, score: text where scores belong (got 'inf', and 3 more like it)", "line 6, score: text where scores",
+      "'1e999'"]),
     "an item in two clusters": (with_column("topic", lambda k: f"t{k // 3}"), (*SCALE, "--cluster", "topic"),
      ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
     "a cluster that is not said": (with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster",
@@ -151,6 +175,17 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
     assert all(len(line) < 500 for line in lines)
 
 
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("item,agent,judge,score", "promptId,modelName,Evaluator Name,overallScore", "= modelName, judge = Evaluator Name"),
+    ("item,agent", "item,LLM", "agent = LLM"), ("\nq1,", "\n,,,\n,,,\nq1,", "rows without a value, left out: 8"),
+    (",3\n", ",n.a.\n", "one criterion: 18 scores"), (",3\n", ",#N/A\n", "one criterion: 18 scores"),
+])  # fmt: skip
+def test_what_people_write_is_read(old, new, said, tmp_path, capsys):
+    (tmp_path / "s.csv").write_text(text(GOOD).replace(old, new))
+    assert main(["check", str(tmp_path / "s.csv"), *SCALE, "--out", str(tmp_path / "run")]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_file_that_is_not_there(tmp_path, capsys):
     assert main(["check", str(tmp_path / "none.csv")]) == 1
     assert "none.csv: no such score table" in capsys.readouterr().err
@@ -162,4 +197,5 @@ def test_a_result_that_is_given_twice_is_counted_and_each_next_step_has_its_comm
     assert main(["check", str(path), "--out", str(tmp_path / "run"), *SCALE]) == 0
     said = capsys.readouterr().out
     assert "1 result given more than once (up to 2 times), read as trials" in said
+    assert not re.search(" +\n", said), "blanks at the end of a line"
     assert "assaymark proofread README.md --run RUN" in map(str.strip, said.splitlines())

@@ -233,7 +233,7 @@ def test_raw_hours_and_a_leak_of_the_level_alone_are_dated_and_sanitised_hours_a
     result = market.probe_result("mechanical", hits, hits, chance=1 / 2870, alpha=0.01, control=0.8)
     assert result.hits >= 23
     assert (result.can_date, result.passed) == (True, False)
-    assert str(result).startswith("mechanical date probe: FAIL. It dated 2")
+    assert str(result).startswith("date-leakage check by price ranges: FAIL. It dated 2")
     far = [replace(one, low=one.low * 1e6, high=one.high * 1e6) for one in made[0].raw]
     assert market.day_of(far, columns, ranges) is None
     stranger = [replace(made[0].raw[0], instrument="Asset A")]

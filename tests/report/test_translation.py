@@ -15,7 +15,7 @@ import pytest
 from markup import made_problems
 
 from assaymark.errors import UnknownNameError
-from assaymark.report import in_language
+from assaymark.report import in_language, render_comparison, render_datasheet
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.translation import translation
 
@@ -45,12 +45,17 @@ def test_no_english_text_of_the_table_is_left_on_a_german_page(pages):
             assert "Übereinstimmung" in page
 
 
-@pytest.mark.parametrize("name", ["two", "questions_only", "empty", "minimal", "sheets"])
+def log_pages() -> dict[str, str]:
+    logs = (judged_sheets.log(), judged_sheets.one_order_log())
+    return render_comparison(logs) | {path: page for one in logs for path, page in render_datasheet(one, logs).items()}
+
+
+@pytest.mark.parametrize("name", ["two", "questions_only", "empty", "minimal", "sheets", "logs"])
 def test_no_sentence_of_a_german_page_is_left_in_english(name):
     if hasattr(bench_runs, name):
         made = render_benchmark(getattr(bench_runs, name)())
     else:
-        made = judged_sheets.pages() if name == "sheets" else page_words.pages(name)
+        made = judged_sheets.pages() if name == "sheets" else page_words.pages(name) if name != "logs" else log_pages()
     for path, page in in_language(dict(made).items(), "de"):
         page = re.sub(r"<(style|code|script|pre|bdi)\b.*?</\1>", "", page, flags=re.DOTALL) if "de/" in path else ""
         found = re.findall(r">([^<>]*\b(?:the|of|is|are|not|no|each|which|can|does|one|with)\b[^<>]*)<", page)

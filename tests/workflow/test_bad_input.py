@@ -29,7 +29,7 @@ def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(impo
     there = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     of_bench = ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"]
     for words, told in (
-        (["judge", "{tmp}/none"], "no such run folder"),
+        (["judge", "{tmp}/none"], "no such run folder"), (["verify", "{tmp}/s.toml"], "a file, and no run folder"),
         (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
         (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
         (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
@@ -59,6 +59,8 @@ def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp
           ("pairs = true", 'pairs = true\ndimensions = ["risk_alignement"]')],
          ["Did you mean 'risk_alignment'?", "unknown agent 'momentun'"]),
         ([('name = "v1.0"', 'name = "v1.00"')], ["Did you mean 'v1.0'?"]),
+        ([('name = "reader"', 'name = "auditor"'), ("trials = 2", "trials = 0"), ("publish = 0.4", "publsh = 0.5")],
+         ["3 problems", "judges: each needs a name of its own (got auditor more than once)"]),
         # what could only fail after the lock
         ([("reference/auditor", "reference/audtor"), (READER, f"{READER}\nargs = {{bogus = 3}}"),
           ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}')],

@@ -38,7 +38,7 @@ judges = [
   {{ name = "south", family = "south", model = "reference/auditor" }},
 ]
 """
-NOTHING = "nothing is locked, and nothing was sent but one call a model"
+NOTHING = "nothing is locked, and at most one call a model was sent"
 
 
 def run_at(tmp_path, step, *, judge="openai-chat/m", root="/v1", url=None, again=None):

@@ -444,7 +444,7 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
         # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
         *(("qa", "portbench-literal", named,
            f"reference/{named} answers nothing .*; did you mean reference/portbench-{meant}")
-          for named, meant in (("momentum", "momentum"), ("solver", "literal"))),
+          for named, meant in (("momentum", "momentum"), ("solver", "literal"), ("solvr", "literal"))),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_run_says_why_and_locks_nothing(tmp_path, questions, part, wrong, right, told):

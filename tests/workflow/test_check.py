@@ -22,6 +22,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_records import STUDY
 from markup import markup_problems, pages_below
 from rich.cells import cell_len
 from sklearn.metrics import cohen_kappa_score
@@ -209,14 +210,14 @@ def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
 
 
 @pytest.mark.parametrize(("values", "told"), [
-    ([2, 5], "from 2 to 5, which fits no known scale; declare it, as in --scale 1..5"),
-    ([1, 2, 6], "from 1 to 6, which fits no known scale; declare it, as in --scale 1..7"),
-    ([0, 5], "from 0 to 5, which fits no known scale; declare it, as in --scale 0..10"),
-    ([0.2, 0.9], "from 0.2 to 0.9, which fits no known scale; declare it, as in --scale 0..1"),
-    ([0, 0.5, 1], "from 0 to 1, which fits no known scale; declare it, as in --scale 0..1"),
-    ([-2, 2], "from -2 to 2, which fits no known scale; declare it, as in --scale -2..2"),
-    ([1, 250], "from 1 to 250, which fits no known scale; declare it, as in --scale 1..250"),
-    ([10.5, 90.25], "from 10.5 to 90.25, which fits no known scale; declare it, as in --scale 0..100"),
+    ([2, 5], "from 2 to 5, which does not tell the scale; declare it, as in --scale 1..5"),
+    ([1, 2, 6], "from 1 to 6, which does not tell the scale; declare it, as in --scale 1..7"),
+    ([0, 5], "from 0 to 5, which does not tell the scale; declare it, as in --scale 0..10"),
+    ([0.2, 0.9], "from 0.2 to 0.9, which does not tell the scale; declare it, as in --scale 0..1"),
+    ([0, 0.5, 1], "from 0 to 1, which does not tell the scale; declare it, as in --scale 0..1"),
+    ([-2, 2], "from -2 to 2, which does not tell the scale; declare it, as in --scale -2..2"),
+    ([1, 250], "from 1 to 250, which does not tell the scale; declare it, as in --scale 1..250"),
+    ([10.5, 90.25], "from 10.5 to 90.25, which does not tell the scale; declare it, as in --scale 0..100"),
 ])  # fmt: skip
 def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
     rows = [{**row, "score": values[k % len(values)]} for k, row in enumerate(rows_of(items=3))]
@@ -412,7 +413,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     (tmp_path / "run" / "mine.txt").write_text("mine")
     assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run")]) == 1
     assert "run holds other files; give the table a folder of its own (--out)" in capsys.readouterr().err
+    assert main(["demo", "--out", str(tmp_path / "run")]) == 1
+    assert "run holds other files; give the demonstration a folder of its own (--out)" in capsys.readouterr().err
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
+    (tmp_path / "run" / "mine.txt").rename(tmp_path / "run" / "check.json")  # as in the folder of a checked table
+    assert main(["lock", str(STUDY), "--out", str(tmp_path / "run")]) == 1
+    assert "give the study a folder of its own" in capsys.readouterr().err
 
 
 def crowd(*, per: int = 2, workers: int = 6) -> list[Row]:

@@ -231,7 +231,7 @@ def test_a_bare_table_goes_from_scores_to_verdicts_under_a_plan_or_without(tmp_p
     measure = ["measure", "--judgments", str(path), "--dimensions", "clarity,risk"]
     assert main([*measure, "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "3 systems, 5 \nclusters, 3 judges, two criteria: 720 scores, scale 1 to 5" in said
+    assert "3 systems, 5\nclusters, 3 judges, two criteria: 720 scores, scale 1 to 5" in said
     assert "[/] “ash ranks first of the three agents on the overall score.”" in said
     assert json.loads((out / "verdicts.json").read_text())["tally"]["headline"] == 0
     plan = study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 1\n[gates]\npublish = 0.99\nhalt = 0.98\n")

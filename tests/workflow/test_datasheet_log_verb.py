@@ -52,6 +52,7 @@ def test_a_log_is_decomposed(tmp_path, capsys):
     assert (flips.value, flips.detail["one_sided_pairs"]) == (pytest.approx(1 / 3), 1)
     assert "a preference here is no error" in said(capsys.readouterr().out)
     assert (tmp_path / "run" / "report" / "datasheet" / "north.svg").is_file()
+    assert page_of(tmp_path / "run", "datasheets.html").count('row">Preference<') == 1
     for name in ("dark_current", "threshold", "filler.preference"):  # these need known quality
         assert measured(sheet, name, BASE).state.startswith("not measured: ")
     assert chips(sheet) == [f"{axis}: not measured" for axis in ("vacuum", "equal texts", "target", "strict prompt")]
@@ -149,25 +150,28 @@ def test_two_verdicts_in_a_row_nested_objects_and_a_truth(tmp_path, capsys):
 
 def test_where_a_log_is_from_and_what_was_left_out_is_said(tmp_path, capsys):
     more = [("north", "q9", "a", "b", "who knows"), ("north", "q9", "b", "a", "3"), ("north", "q8", "a", "", "1")]
+    more += [("west", "q8", "a", "", "1")]  # all that there is of this judge
     log = write_log(tmp_path / "log.csv", [*SIMPLE, *more])
     with log.open("a") as file:
         file.write("north,q7,a\n")
     assert datasheet(tmp_path / "run", "--from", log) == 1
-    assert "line 17: has 3 cells" in capsys.readouterr().err
+    assert "line 18: has 3 cells" in capsys.readouterr().err
     assert datasheet(tmp_path / "run", "--from", log, "--keep-going", "--only", "judge=north", "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)["datasheets"]
     about, told = found["log"], found["log"].pop("said")
     assert about == about | {
-        "file": "log.csv", "sha256": hashlib.sha256(log.read_bytes()).hexdigest(), "format": "CSV", "rows": 15,
+        "file": "log.csv", "sha256": hashlib.sha256(log.read_bytes()).hexdigest(), "format": "CSV", "rows": 16,
         "filters": {"judge": ["north"]},
     }  # fmt: skip
-    starts = ("left out: line 17: has 3 cells (the header has 5; it begins 'north'",
+    starts = ("left out: line 18: has 3 cells (the header has 5; it begins 'north'",
               "left out: line 16, slot_2: is empty; a value is needed",
               "left out: line 14, verdict: 'who knows' is no verdict; known")  # fmt: skip
     assert [line.startswith(start) for line, start in zip(told, starts, strict=True)] == [True] * 3
     assert "(and 1 more like it)" in told[2]
+    assert datasheet(tmp_path / "all", "--from", log, "--keep-going", "--json") == 0
+    assert [each["judge"] for each in json.loads(capsys.readouterr().out)["datasheets"]] == ["north"]
     assert found["calls"]["all"] == 12
-    for part in ("log.csv", about["sha256"][:8], "judge = north", "line 17: has 3 cells", "were read as positions"):
+    for part in ("log.csv", about["sha256"][:8], "judge = north", "line 18: has 3 cells", "were read as positions"):
         assert part in page_of(tmp_path / "run"), part
 
 
@@ -198,7 +202,7 @@ def test_one_text_in_both_slots_is_a_null_pair(tmp_path, capsys):
     assert "Preference, one text in both slots" in page_of(run)
     for name in ("datasheet/north.html", "datasheets.html"):  # what a page shows, without its scripts and styles
         body = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page_of(run, name), flags=re.S)
-        assert re.findall("Dark current|[Ff]alse preference|[Vv]acuum|Equal texts", body) == []
+        assert re.findall("Null-pair|[Ff]alse preference|[Vv]acuum|Equal texts", body) == []
 
 
 @pytest.mark.parametrize(

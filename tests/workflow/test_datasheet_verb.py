@@ -114,6 +114,7 @@ def test_agreement_of_judges_is_that_of_scikit_learn(few):
     answers: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for call in Store(RunFolder(few)).read(PAIRS):
         answers[call.judge][call.pair, call.order] = call.verdict
+    assert "checklist: null pairs: no preference; equal texts: no preference; target: sensitive" in shown
     for a, b in combinations(JUDGES, 2):
         common = sorted(answers[a].keys() & answers[b].keys())
         kappa = cohen_kappa_score([answers[a][key] for key in common], [answers[b][key] for key in common])
@@ -230,6 +231,7 @@ def test_a_rubric_judge_is_shown_single_texts_and_no_pairs_beside_a_judge_of_pai
     ("words", "status", "told"),
     [
         (["--judge", "reference/chekclist"], 1, "Did you mean 'reference/checklist'?"),
+        (["--judge", "reference/momentum"], 1, "is no judge of texts; built-in ones: reference/allocator, "),
         (["--judge", "checklist"], 1, "checklist: a model is named provider/name (got no slash)"),
         (["--judge", "reference/"], 1, "a model is named provider/name"),
         ([*CLEAN, *CLEAN], 1, "checklist: is named twice"),
@@ -246,7 +248,7 @@ def test_a_rubric_judge_is_shown_single_texts_and_no_pairs_beside_a_judge_of_pai
          "checklist.json: is of 'checklist'; measured here: slot-biased, surface"),
         ([*CLEAN, "--seed", "-1"], 1, "--seed: must be 0 or more (got -1)"),
         ([*CLEAN, "--trials", "0"], 2, "--trials"),
-        ([*CLEAN, "--from", "log.csv"], 2, "give --judge MODEL"),
+        ([*CLEAN, "--from", "log.csv"], 2, "or --from LOG, and one of them only"),
         ([], 2, "give --judge MODEL"),
     ],
 )  # fmt: skip

@@ -167,7 +167,7 @@ def test_material_that_can_be_dated_is_not_locked(tmp_path, capsys, monkeypatch)
     original = cycles.sanitise
     monkeypatch.setattr(cycles, "sanitise", unrebased)
     err = refused(capsys, ["run", study(tmp_path), "--out", str(tmp_path / "run")])
-    assert "mechanical date probe: FAIL" in err
+    assert "date-leakage check by price ranges: FAIL" in err
     assert not (tmp_path / "run" / "study.lock").exists()
 
 
@@ -218,7 +218,7 @@ def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes
         return ["amend", study(tmp_path, (old, new)), "--out", str(folder), "--reason", "fewer controls are enough"]
 
     assert main(["lock", study(tmp_path), "--out", str(folder)]) == 0
-    assert "model date probe PASS: dated" in capsys.readouterr().out
+    assert "date-leakage check by a model PASS: dated" in capsys.readouterr().out
     assert main(amend("cell_a = 3", "cell_a = 2")) == 0
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
     assert main(["judge", str(folder)]) == 0

@@ -99,7 +99,7 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
         ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or a strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
-        ({"head": "market = {source = 'nowhere'}"}, "holds no market snapshot"),
+        ({"head": "market = {source = 'nowhere'}"}, "market.source: nowhere holds no market snapshot"),
         ({"head": "market = {source = 'nowhere', live = true}"}, "holds no snapshot; put one in"),
         ({"head": "colour = 1"}, "colour: unknown key"),
     ],

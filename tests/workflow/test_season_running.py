@@ -125,6 +125,10 @@ def test_a_journal_is_done_once_makes_lost_tables_again_and_is_never_read_damage
     assert (table_bytes(folder), path.read_bytes()) == before
     tracks.run_season(folder, who, now=NOW)
     wanted = table_bytes(folder)
+    for name in ("navs", "decisions", "checks"):
+        (folder.tables / f"{name}.parquet").unlink()
+        tracks.run_season(folder, who, now=NOW)
+        assert table_bytes(folder) == wanted
     (folder.tables / "navs.parquet").unlink()
     busy = pytest.raises(LedgerError, match="another step of this season is at work; nothing was")
     with tracks.Journal.open(folder), busy:
@@ -262,16 +266,17 @@ def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "flag"),
+    ("answer", "flag", "why"),
     [
-        (ModelError("it broke", retryable=False), "no-answer"), ("I would rather not use JSON.", "invalid-reply"),
-        ('{"orders": "all"}', "invalid-reply"),
+        (ModelError("it broke", retryable=False), "no-answer", "it broke"),
+        ("I would rather not use JSON.", "invalid-reply", "not one JSON object"),
+        ('{"orders": "all"}', "invalid-reply", "keys are missing: 'rationale'"),
     ],
 )  # fmt: skip
-def test_an_agent_that_fails_every_day_holds_and_that_is_seen(tmp_path, answer, flag):
+def test_an_agent_that_fails_every_day_holds_and_that_is_seen(tmp_path, answer, flag, why):
     folder, one, who = scripted(tmp_path, lambda _: answer)
     done = tracks.run_season(folder, who, now=NOW)
-    assert done.lines[-1] == "one gave no usable reply on 6 of 6 days, and held"
+    assert done.lines[-1].startswith(f"one gave no usable reply on 6 of 6 days, and held (last: {why}")
     mine = [each for each in Store(folder).read(DECISIONS) if each.agent.id == "one"]
     assert [each.flags for each in mine] == [(flag,)] * 6
     assert all(each.missing for each in mine)

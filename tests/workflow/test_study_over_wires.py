@@ -147,7 +147,7 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
 # --- one call to each model before anything is locked or spent: what it cannot pass leaves nothing --------------------
 
 
-NOTHING = "nothing is locked, and nothing was sent but one call a model"
+NOTHING = "nothing is locked, and at most one call a model was sent"
 PROSE = "Certainly!\nI would give this decision four points of five."
 
 

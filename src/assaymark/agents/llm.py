@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import assaymark.prompting as p
 import assaymark.records as rec
 from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
-from assaymark.engine.providers.http_agent import AgentRequest, is_outside
+from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
@@ -256,7 +256,7 @@ def decision_of(
     flags: tuple[str, ...]
     missing: tuple[str, ...]
     if reply.finish == "failed":
-        flags, missing = ("no-answer",), (reply.text[:300],)
+        flags, missing = ("no-answer",), (AgentFailure.words(reply.text)[:300],)
     elif reply.finish == "refusal":
         flags, missing = ("refused",), ("the model refused",)
     else:

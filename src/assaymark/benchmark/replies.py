@@ -358,11 +358,7 @@ def outside_call(
         own, numbers = market
         # One object in three texts, so that the market of a date is kept once however many calls show it.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        parts = [
-            f'{frame[:-1]},"context":{{',
-            f"{canonical_json({**about, **own})[1:-1]},",
-            f"{numbers.text}}}}}",
-        ]
+        parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **own})[1:-1]},", f"{numbers.text}}}}}"]
     messages = (Message("user", tuple(map(Text.of, parts))),)
     return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
@@ -373,7 +369,7 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
     places = {listing.id: listing for listing in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
     closes_of = tuple(
-        Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
+        Series(name, _DAY_S, times, tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
     # what cannot be computed from the prices

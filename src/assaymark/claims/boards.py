@@ -155,7 +155,7 @@ class _Family:
         """The verdict on one claim, with its level under the other rules."""
         fields, kind, rules = self._fields(board, claim, self.rules), ORDERS[claim.id.partition("[")[0]], self.rules
         level, says = fields.level, claim.statement
-        late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        late = [] if rules.preregistered else [Condition("not-preregistered", NOT_PREREGISTERED)]
         variants = kind.other_rules(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
         fragility: dict[str, Level] = {name: self._fields(board, claim, case).level for name, case in variants.items()}
         conditions: list[Condition] = []
@@ -279,7 +279,7 @@ class _Family:
                 verb = "is" if len(turned) == 1 else "are"
                 words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
             name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
-            conditions[what] = Condition(id=name, text=f"{by} {what} {words}.")
+            conditions[what] = Condition(name, f"{by} {what} {words}.")
         return conditions
 
 
@@ -289,7 +289,7 @@ def missing_findings(items: Sequence[Measurement], compared: Collection[str] = (
     rest = [item for item in items if item not in gone and item.labels["model"] in compared]
     for some, state in ((gone, "left-out"), (rest, "tolerated")):
         if some:
-            condition = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
+            condition = Condition("missing-replies", " ".join(map(missing_replies, some)))
             cap: Level | None = "qualified" if some is gone else None
             yield Finding("missing_replies", state, cap, (condition,), tuple(item.id for item in some))
 
@@ -317,9 +317,9 @@ class _Facts:
         ``words`` say what the other formulas make of it, where it ``turned``.
         """
         early = self.rules.preregistered
-        conditions = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
+        conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if turned else []
         conditions += [condition for finding in findings for condition in finding.conditions]
-        conditions += [] if early else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        conditions += [] if early else [Condition("not-preregistered", NOT_PREREGISTERED)]
         status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
         fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings, early)

@@ -17,7 +17,7 @@ from assaymark.claims.levels import Index, Rules, SeasonGates, rejecting
 from assaymark.claims.messages import Said, english, stand_ins
 from assaymark.claims.orders import Row, rows_of, summary_of
 from assaymark.claims.verdicts import ask_people, kind_of
-from assaymark.notebook import MARKS, Folded, Heading, Note, Part, Result, parts_of
+from assaymark.notebook import MARKS, Folded, Heading, Part, Result, parts_of
 from assaymark.notebook import Said as SaidPart
 from assaymark.protocol import AgentSpec, Study
 from assaymark.records import AGGREGATE, JSON, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
@@ -411,7 +411,7 @@ class VerdictFile(Result):
     def _parts(self) -> Iterator[Part]:
         """The supported claims; what is not supported behind a line, named without its direction."""
         yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
-        yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
+        yield " · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items())
         made_by = "agents" if self.panel.judges else "models"
         for level in ("headline", "qualified"):
             sentences = []

@@ -40,7 +40,7 @@ from assaymark.records import (
 from assaymark.text import NBSP, percent
 
 FEW_CLUSTERS = 5
-SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
+SMALL_GAP: Final = Condition("small-gap", "The difference is smaller than the margin that counts as none.")
 UNTESTED: Final = "Significance was not tested: the tables came without contrasts."
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
 
@@ -67,7 +67,7 @@ class Finding:
 
 
 def _condition(name: str, text: str) -> tuple[Condition, ...]:
-    return (Condition(id=name, text=text),)
+    return (Condition(name, text),)
 
 
 # What else may explain an order: judges' own families, length, an overall impression, these judges and no others.
@@ -459,7 +459,7 @@ class Fields:
         levels.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
         free = {finding.field for finding in self.findings if finding.lifted} if self.lifts else set()
         free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
-        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in levels)
+        return tuple(Cap(name, level, name in free) for name, level in levels)
 
     @cached_property
     def level(self) -> Level:
@@ -519,23 +519,21 @@ class Fields:
                 tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
                 symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
                 text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
-                yield Condition(
-                    id="agreement", text=agreement.reason if self.claim.scope == "adversarial-cell" else text
-                )
+                yield Condition("agreement", agreement.reason if self.claim.scope == "adversarial-cell" else text)
                 controls = () if controls == (NO_CONTROLS,) else controls
             if not self.evidence.tested:
-                yield Condition(id="not-tested", text=UNTESTED)
+                yield Condition("not-tested", UNTESTED)
             for text in controls:
-                yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
+                yield Condition("terse" if "of the rationales of" in text else "controls", text)
             if failing := ", ".join(self.instruments.failing):
                 text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
-                yield Condition(id="judge-limits", text=text)
+                yield Condition("judge-limits", text)
             if not self.preregistered:
-                yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
+                yield Condition("not-preregistered", NOT_PREREGISTERED)
         for cap in self.caps:
             if cap.lifted and cap.level == "no-claim":
                 reasons = (one for finding in self.findings if finding.field == cap.field for one in finding.reasons)
-                yield Condition(id="own-family", text=" ".join(reasons))
+                yield Condition("own-family", " ".join(reasons))
         for finding in self.findings:
             for condition in finding.conditions:
                 # What people's confirmation lifts need not be said.
@@ -616,7 +614,7 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
         most = max((int(count) for count in needed if count is not None), default=0)
         more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
         more = "; more clusters are needed" if None in needed else more
-        condition = Condition(id="people", text=f"People's grades on {cycles} leave it undecided{more}.")
+        condition = Condition("people", f"People's grades on {cycles} leave it undecided{more}.")
         more = "clusters" if None in needed else "about" if most > n else "suffices"
         values = {**known_by, "more": more, "needed": most}
         return Finding("human_anchor", state, None, (condition,), ids, (), values)
@@ -637,4 +635,4 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
         text = f"{text[:-1]}, which lifts no other limit: {how}."
     kappa = None if agreed is None else agreed.value
     values = {**known_by, "lifts": lifts, "anyone": anyone, "seen": there, "agreed": kappa, "publish": rules.publish}
-    return Finding("human_anchor", "confirms", None, (Condition(id="people", text=text),), ids, (), values)
+    return Finding("human_anchor", "confirms", None, (Condition("people", text),), ids, (), values)

@@ -185,7 +185,7 @@ class Season:
         late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
         told_reasons = (*reasons, *(text for _, text in late))
         shown = (*conditions, *late) if supported else ()
-        worded = [Condition(id=name, text=words(text)) for name, text in shown]
+        worded = [Condition(name, words(text)) for name, text in shown]
         verdict = fields.verdict(self.plan_hash, words(says), map(words, told_reasons), worded, fragility)
         texts = tuple(text for _, text in shown)
         return SeasonVerdict(kind, verdict, says, told_reasons, texts, None if supported else withheld)

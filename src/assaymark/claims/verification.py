@@ -22,17 +22,7 @@ from assaymark.claims.recompute import Findings, Recomputation, StatedStudy, Ver
 from assaymark.claims.season_claims import Season, decide_season
 from assaymark.claims.verdicts import KINDS, decide, kind
 from assaymark.errors import AssayError, InputError, Problem
-from assaymark.records import (
-    AGGREGATE,
-    JSON,
-    Measurement,
-    Scope,
-    Verdict,
-    canonical_json,
-    parse,
-    problems_of,
-    record,
-)
+from assaymark.records import AGGREGATE, JSON, Measurement, Scope, Verdict, canonical_json, parse, problems_of, record
 
 SOURCE: Final = "certificate"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import re
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from assaymark.errors import AssayError, StoppedError
+from assaymark.errors import AssayError, StoppedError, problems_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -54,6 +55,7 @@ WHOLE: Final = "every file is as it was, or whole; run the same command again"
 NOTHING: Final = "nothing was written; run the same command again"
 """What is safe when a command that writes nothing is stopped."""
 
+_FILL: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # blanks and colours at the end of a line
 _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
@@ -171,8 +173,11 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(content: RenderableType) -> None:
-    """Print a table or a summary for people."""
-    console().print(content)
+    """Print a table or a summary for people, without the blanks that fill its lines."""
+    out = console()
+    with out.capture() as printed:
+        out.print(content)
+    out.out(_FILL.sub(lambda end: end[0].replace(" ", ""), printed.get()), end="")
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -309,9 +314,11 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
 
 def misuse(error: typer.TyperException) -> str:
     """What is wrong with a command line, in one line, with what may have been meant, or an example."""
+    cause: Any = error.__cause__
+    if "Input should" in error.message:  # a number that is none, or out of its limits
+        error.message = problems_of(cause)[0].what
     message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
     message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
-    message = message.partition(", unable to parse")[0].replace(": Input should", ": it should")
     possible = getattr(error, "possibilities", None) or ()
     near = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
     if near:

@@ -70,7 +70,7 @@ def datasheet(
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
     if sum((bool(judge), log is not None, run is not None)) != 1:
-        opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
+        opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG, and one of them only")
     args = {name: value for name, value in (("base_url", base_url), ("api_key_env", key_env)) if value is not None}
     if args and not judge:
         opts.refuse(ctx, "--base-url and --key-env are for --judge")

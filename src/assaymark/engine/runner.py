@@ -353,7 +353,7 @@ class Run:
         """Let what is under way finish, and start nothing new."""
         if not self.over.is_set():
             _LOG.warning(
-                "stopping: %d calls under way end first, nothing more is sent; a second Ctrl-C does not wait for them",
+                "stopping: calls under way end first (%d left), nothing more is sent; a second Ctrl-C does not wait",
                 self._under_way,
             )
         self.interrupted = True

@@ -199,7 +199,7 @@ class Conversation(_Shape):
             except _UNREADABLE:
                 tally.missing("mid prices (kept as text)", f"{self.id} {coin}")
                 continue
-            series.append(records.Series(instrument=coin, interval_s=interval, times=times, close=closes))
+            series.append(records.Series(coin, interval, times, closes))
         holdings: dict[str, float] = {}
         for text in _POSITION.findall(prompt):
             try:

@@ -65,7 +65,9 @@ def text_of(name: str, data: bytes) -> str:
         if (kind := foreign(data[:8])) is not None:
             raise InputError(name, [kind]) from None
         line = data.count(b"\n", 0, exc.start) + 1
-        raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
+        raise InputError(
+            name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x}); save it as UTF-8")]
+        ) from None
 
 
 def joined(*places: str) -> str:

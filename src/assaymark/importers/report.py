@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 
 import assaymark.records as records
 from assaymark.errors import LISTED, InputError, Problem
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.portfolio.broker import CheckKind
 
 EXAMPLES = 3
@@ -81,8 +81,8 @@ class ImportReport(Result):
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def _parts(self) -> Iterator[Part]:
-        return map(Note, self.lines())
+    def _parts(self) -> Iterable[Part]:
+        return self.lines()
 
     def lines(self) -> tuple[str, ...]:
         """The report as plain lines, most important first."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,10 +26,10 @@ Ints = NDArray[np.int64]
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": ("agent", "model", "system", "contestant", "candidate", "policy", "bot", "player", "method", "participant",
               "submission", "generator", "model_id", "model_name", "agent_id", "agent_name", "system_id",
-              "system_name"),
+              "system_name", "llm"),
     "judge": ("judge", "annotator", "rater", "grader", "evaluator", "reviewer", "assessor", "scorer", "labeler",
               "labeller", "judge_id", "judge_name", "judge_model", "annotator_id", "rater_id", "grader_id",
-              "evaluator_id"),
+              "evaluator_id", "annotator_name", "rater_name", "grader_name", "evaluator_name"),
     "item": ("item", "question", "question_id", "prompt_id", "sample_id", "item_id", "doc", "doc_id", "document_id",
              "example", "example_id", "task", "task_id", "instance", "instance_id", "query", "query_id", "case",
              "case_id", "conversation_id", "input_id"),
@@ -64,9 +65,10 @@ HUMAN: Final = "human_"
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
 _OF_PAIRS: Final = ("agent_a", "agent_b", "winner", "order", "order_1", "order_2")
-_MISSING: Final = ("", "nan", "na", "n/a", "null", "none", "-")
-_EMPTY: Final = "correct it, or leave the cell empty where there is no score"
+_MISSING: Final = ("", "nan", "na", "n/a", "n.a.", "#n/a", "<na>", "null", "none", "-", "–", "—")
+_EMPTY: Final = "; correct it, or leave the cell empty where there is no score"
 _COMMA: Final = re.compile(r"[+-]?\d+,\d+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # as in modelName
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
 _FAIL: Final = ("fail", "failed", "no", "false", "incorrect", "failure", "bad", "reject", "rejected", "wrong")
@@ -191,13 +193,25 @@ class Cells:
         return [name for name in self.rows.column_names if name not in taken]
 
     def need(self, *roles: str) -> None:
-        """Note every role without which this shape cannot be read."""
+        """Note every role without which this shape cannot be read, with the column that may be meant."""
+        columns = listed([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
+        free, header = self.free(), self.file.unit == "line"
+        if not self.roles and not self._open:
+            one = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
+            what = f"no name of a column is known (the table has {columns}{one})"
+            first = "the first line has to name the columns; " if header else ""
+            flags = " ".join(f"--map {role}=COLUMN" for role in ("item", "agent", "judge", "score"))
+            self.problems.add("header", f"{what}; {first}say which is what with {flags}")
+            self.problems.refuse()
         for role in roles:
             if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
-                columns = ", ".join(map(repr, self.rows.column_names[:LISTED]))
+                near = next((name for name in free if {*SYNONYMS[role]} & {*re.split("[._]", _plain(name))}), "")
                 what = f"no column is the {role} ({names}, ... are known; the table has {columns})"
-                self.problems.add("header", f"{what}; say which with --map {role}=COLUMN")
+                also = "; a judge alone is named with --judges NAME" if role == "judge" else ""
+                if role == "agent" and not near and sum(map(self.is_number, free)) > 1:
+                    also = "; a table with one column a system is not read: write one row a score"
+                self.problems.add("header", f"{what}; say which with --map {role}={quote(near or 'COLUMN')}{also}")
 
     def column(self, role: str) -> Any:
         """The column of a role as text, empty where there is none."""
@@ -282,31 +296,33 @@ class Cells:
         values, bad = self.parsed(name)
         if not bad.any():
             return values.copy()
-        column, labels = self.rows.column(name), self.labels(name)
+        cells, labels = self.rows.column(name).cast(pa.string()), self.labels(name)
         if set(labels) <= {*_PASS, *_FAIL}:
-            text = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
+            text = pc.utf8_lower(pc.utf8_trim_whitespace(cells))
             passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
                               for words in (_PASS, _FAIL))  # fmt: skip
             self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
                                f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
-        if np.isnan(values).all() and 1 < len(labels) <= 5:
-            what = f"holds the labels {listed(labels)}; write them as numbers, or two of them as pass and fail"
-            self.problems.add(name, what)
+        alike: dict[str, list[int]] = {}  # rows of one text, and those with a decimal comma
+        for row in np.flatnonzero(bad).tolist():
+            seen = cells[row].as_py().strip()
+            alike.setdefault("," if _COMMA.fullmatch(seen) else seen, []).append(row)
+        if np.isnan(values).all() and len(labels) > 1 and "," not in alike:
+            shown = listed([f"{label:.40}" for label in labels], 5)
+            self.problems.add(name, f"holds the labels {shown}; write them as numbers, or two of them as pass and fail")
             return values.copy()
         self.unread = True
-
-        def say(row: int) -> tuple[str, str]:
-            seen = str(column[row].as_py())
-            remedy = "write it with a decimal point" if _COMMA.fullmatch(seen.strip()) else _EMPTY
-            return self.at(row, name), f"text where scores belong (got {seen!r:.60}); {remedy}"
-
-        self.problems.rows(bad, say)
+        for seen, (row, *others) in alike.items():
+            more = f", and {len(others):,} more like it" if others else ""
+            what = f"text where scores belong (got {cells[row].as_py()!r:.60}{more})"
+            what += "; write it with a decimal point" if seen == "," else _EMPTY
+            self.problems.add(self.at(row, name), what, row, f"text in {name}")
         return values.copy()
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
+    return _CAMEL.sub("_", name.strip()).lower().replace(" ", "_").replace("-", "_")
 
 
 def _parts(roles: Mapping[str, str]) -> set[str]:
@@ -318,11 +334,6 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Names with commas, the first few of many."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _flat(column: Any) -> Any:
@@ -357,7 +368,8 @@ def coding(column: Any) -> tuple[list[str], Ints]:
 
 # Pairs of answers as scores: the share of comparisons that an agent won, and what became of both orders
 
-_TIES: Final = ("tie", "tied", "draw", "both", "equal", "same", "c", "inconsistent", "tie (bothbad)", "bothbad", "0")
+_TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
+                "bothbad", "both_bad", "0")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
 _SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)

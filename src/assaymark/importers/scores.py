@@ -6,6 +6,7 @@ import difflib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -24,10 +25,10 @@ from assaymark.importers.roles import (
     Wanted,
     coding,
     listed,
-    plural,
     shares_of_wins,
 )
 from assaymark.rows import Rows
+from assaymark.text import count_of
 
 Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
 
@@ -35,6 +36,8 @@ SCALES: Final = ((0.0, 1.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 10.0), (
 """Scales that are recognised by their values, smallest first."""
 
 _MARKS: Final = ("one row a score", "one column a criterion", "one column a judge")
+
+_SLIPS, _CODES = 0.02, 0.1  # of scores, at most so many may be slips, or codes of missing ones
 
 NO_SCORE: Final = -1.0
 """What many tools write where a reply could not be read; a score on no scale here, so it counts as missing."""
@@ -163,12 +166,16 @@ class _Reading(Cells):
         chosen = list(self.wanted.dimensions or ())
         numeric = [name for name in self.free() if self.is_number(name)]
         if not chosen:
-            if not (numeric and ("judge" in self.roles or self.wanted.judges)):
+            judged, flag = "judge" in self.roles or self.wanted.judges, quote(",".join(numeric))
+            if not numeric or (self.problems.told and not judged):
                 self.need("judge", "score")
             self.problems.refuse()
-            places = [f"{name} in column {self.rows.column_names.index(name) + 1}" for name in numeric[:LISTED]]
-            flag = f"--dimensions {','.join(numeric[:LISTED])}"
-            what = f"which of the numeric columns are scores? {listed(places, LISTED)}; name them, as in {flag}"
+            if not judged:
+                what = f"no column is the judge; if each numeric column is one: --judges {flag}"
+                what += f"; if one judge gave all scores: --judges NAME --dimensions {flag}"
+                raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "judges")
+            places = [f"{name} in column {self.rows.column_names.index(name) + 1}" for name in numeric]
+            what = f"which of the numeric columns are scores? {listed(places)}; name them, as in --dimensions {flag}"
             raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "dimensions")
         for name in chosen:
             if name not in self.rows.column_names:
@@ -200,7 +207,7 @@ class _Reading(Cells):
         dimensions, dimension = self._criteria()
         given = ~np.isnan(scores)  # an empty cell is no row: nobody can tell whether that judge was asked
         if none := n - int(given.reshape(k, n).any(axis=0).sum()):
-            self.left.append(f"{plural(none, 'row')} {'have' if none > 1 else 'has'} no score of any judge")
+            self.left.append(f"{count_of(none, 'rows')} {'have' if none > 1 else 'has'} no score of any judge")
         given |= not given.any()
         return self._gather(
             self.names("judge", columns), np.repeat(np.arange(k), n)[given], dimensions, np.tile(dimension, k)[given],
@@ -219,7 +226,7 @@ class _Reading(Cells):
         below = self.wanted.scale is not None and self.wanted.scale[0] <= NO_SCORE
         if lost.any() and not below and np.nanmin(scores[~lost], initial=0) >= 0:
             mark = "what tools write where a reply could not be read"
-            self.left.append(f"{plural(int(lost.sum()), 'score')} of −1 count as missing: {mark}")
+            self.left.append(f"{count_of(int(lost.sum()), 'scores')} of −1 count as missing: {mark}")
             scores = np.where(lost, np.nan, scores)
         result = ((item * len(agents) + agent) * len(judges) + judge) * len(dimensions) + dimension
         trial = self._trials(result, scores, rows)
@@ -246,7 +253,7 @@ class _Reading(Cells):
 
             self.problems.rows(np.array(sorted(before), dtype=np.int64), say)
             if n := int(same.sum()):
-                result_s = f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score"
+                result_s = f"{count_of(n, 'rows')} repeat{'s' if n == 1 else ''} a result with its score"
                 self.left.append(f"{result_s}: counted once")
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
         matrix = np.full((records.size, len(dimensions)), np.nan)
@@ -333,7 +340,7 @@ class _Reading(Cells):
         if shape == "one column a judge":
             named.append(f"judges = {listed(scored.judges)}")
         named += [f"people = {listed(self.human)}"] if people else []
-        rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
+        rest = f"; {count_of(len(unused), 'columns')} not used: {listed(unused)}" if unused else ""
         read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
             table, shape, dict(self.roles), tuple(scored.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
@@ -351,24 +358,32 @@ class _Reading(Cells):
             self.problems.refuse()
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
         if (given := self.wanted.scale) is not None:
-            outside = np.where((scores < given[0]) | (scores > given[1]), scores, np.nan)
-            off = ~np.isnan(outside).all(axis=1)
-            away = dict(zip(scored.row[off].tolist(), outside[off].tolist(), strict=True))
-
-            def say(row: int) -> tuple[str, str]:
-                at = next(k for k, value in enumerate(away[row]) if not np.isnan(value))
-                what = f"{away[row][at]:g} lies outside {given[0]:g}..{given[1]:g}; scores run from {low:g} to {high:g}"
-                where = self.at(row, "score" if "score" in self.roles else scored.dimensions[at])
-                return where, f"{what} (correct it, or declare another scale)"
-
-            self.problems.rows(scored.row[off], say)
+            off = (scores < given[0]) | (scores > given[1])
+            first = {int(scored.row[record]): (record, at) for record, at in np.argwhere(off)[::-1].tolist()}
+            what = f"lies outside {given[0]:g}..{given[1]:g}; scores run from {low:g} to {high:g}"
+            what += " (correct it, or declare another scale)"
+            self.problems.rows(
+                scored.row[off.any(axis=1)],
+                lambda row: (self._place(scored, *first[row]), f"{scores[first[row]]:.12g} {what}"),
+            )
             return given
-        parts = (
-            {f"{name}": scores[:, k] for k, name in enumerate(scored.dimensions)} if len(scored.dimensions) > 1 else {}
-        )
+        whole = _told(scores)
+        for least, most in SCALES if whole in (None, SCALES[-1]) else ():
+            # few scores far from all others are slips, or codes of missing ones, and tell no scale
+            off, n = (scores < least) | (scores > most), np.count_nonzero(~np.isnan(scores))
+            rest, share = scores[~off & ~np.isnan(scores)], np.count_nonzero(off) / n
+            away = np.maximum(least - scores, scores - most)[off]
+            told = whole is None and share <= _SLIPS and _told(rest) is not None
+            if 0 < share <= _CODES and (told or away.min() > most - least):
+                record, at = min(np.argwhere(off).tolist(), key=lambda spot: int(scored.row[spot[0]]))
+                what = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
+                what += f" (one of {away.size:,} such scores)" if away.size > 1 else ""
+                remedy = f"correct it, or leave the cell empty; --scale {least:g}..{most:g} fits the others"
+                self.problems.add(self._place(scored, record, at), f"{what}; {remedy}", int(scored.row[record]))
+                return whole or (low, high)
+        parts = dict(zip(scored.dimensions, scores.T, strict=True)) if len(scored.dimensions) > 1 else {}
         parts |= {name: scores[scored.judge == k].ravel() for k, name in enumerate(scored.judges)}
         scales = {name: scale for name, values in parts.items() if (scale := _told(values)) is not None}
-        whole = _told(scores.ravel())
         guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
         # parts that can hardly be on the scale of the whole: each fills a smaller one from end to end
         others = {
@@ -384,11 +399,17 @@ class _Reading(Cells):
         elif whole is None and self.unread:
             pass  # what could not be read may be what tells the scale
         elif whole is None:
-            what = f"scores run from {low:g} to {high:g}, which fits no known scale"
+            what = f"scores run from {low:g} to {high:g}, which does not tell the scale"
             self.problems.add(column, f"{what}; declare it, as in {flag}")
         else:
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
+
+    def _place(self, scored: Scored, record: int, criterion: int) -> str:
+        """Where a score stands: its row, and its column, which is that of the score, of its criterion or its judge."""
+        names = ("score", scored.dimensions[criterion], scored.judges[scored.judge[record]])
+        known = (name for name in names if name in self.roles or name in self.rows.column_names)
+        return self.at(int(scored.row[record]), next(known, ""))
 
     def _families(self, scored: Scored) -> tuple[dict[str, str], bool]:
         """The maker of each judge: given, a column's, or by its name; a judge without one is a family of its own."""

@@ -260,6 +260,9 @@ class DailyRanges:
     high: np.ndarray
 
 
+PROBES: Final = {"mechanical": "date-leakage check by price ranges", "model": "date-leakage check by a model"}
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """How often a probe named the right day (or month), sanitised and not."""
@@ -287,8 +290,9 @@ class ProbeResult:
     def __str__(self) -> str:
         verdict = "PASS" if self.passed else "FAIL"
         return (
-            f"{self.probe} date probe: {verdict}. It dated {self.hits} of {self.asked} sanitised cycles (chance "
-            f"{self.chance:.2g}, p = {self.p:.2g}) and {self.control_hits} of {self.control_asked} unsanitised ones"
+            f"{PROBES.get(self.probe, self.probe)}: {verdict}. It dated {self.hits} of {self.asked} sanitised cycles "
+            f"(chance {self.chance:.2g}, p = {self.p:.2g}) and {self.control_hits} of {self.control_asked} "
+            "unsanitised ones"
         )
 
 

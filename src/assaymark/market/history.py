@@ -43,7 +43,7 @@ from assaymark.market.macro import (
     templated_news,
 )
 from assaymark.market.synthetic import synthetic_market
-from assaymark.notebook import Grid, Heading, Note, Part, Result
+from assaymark.notebook import Grid, Heading, Part, Result
 from assaymark.records import Bar
 from assaymark.text import clean, count
 
@@ -225,7 +225,7 @@ class AsOf(Result):
         listed = [instrument for instrument in self.instruments if instrument.id in tradable]
         macro, news = len(self.all_macro()), len(self.news())
         text = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
-        yield Note(text)
+        yield text
         last = self.prices(1)
         if last.days.size and listed:
             closes = dict(zip(last.ids, last.values[-1], strict=True))
@@ -236,7 +236,7 @@ class AsOf(Result):
             )
             yield Grid(("Instrument", "Name", "Class", f"Close of {last.days[-1]}"), tuple(rows), frozenset({3}))
             if len(listed) > _MOST:
-                yield Note(f"{_MOST} of {count(len(listed))} instruments")
+                yield f"{_MOST} of {count(len(listed))} instruments"
 
     @property
     def today(self) -> np.datetime64:

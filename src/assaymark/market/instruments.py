@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.notebook import Grid, Heading, Note, Part, Result
+from assaymark.notebook import Grid, Heading, Part, Result
 from assaymark.records import Instrument, repeated
 from assaymark.text import count
 
@@ -417,7 +417,7 @@ class ShownHistory(Result):
     def _parts(self) -> Iterator[Part]:
         yield Heading(self._name())
         days = f"{self.days[0]} to {self.days[-1]}" if self.days.size else "no day"
-        yield Note(f"{count(len(self.listings))} instruments, {count(self.days.size)} days: {days}")
+        yield f"{count(len(self.listings))} instruments, {count(self.days.size)} days: {days}"
         counts = Counter(listing.asset_class for listing in self.listings)
         rows = tuple((CLASS_NAMES[name], count(counts[name])) for name in CLASS_NAMES if name in counts)
         yield Grid(("Class", "Instruments"), rows, frozenset({1}))

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
 from assaymark.market.instruments import LAST_DAY
-from assaymark.notebook import Grid, Heading, Note, Part, Result
+from assaymark.notebook import Grid, Heading, Part, Result
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text, write_atomic
 from assaymark.text import clean, count
 
@@ -95,9 +95,9 @@ class Snapshot(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.id, 80))
-        yield Note(f"from {clean(self.origin.source, 60)}, asked {self.origin.retrieved_at:%Y-%m-%d %H:%M}")
-        yield Note(f"licence: {clean(self.origin.licence, 200)}")
-        yield from (Note(f"note: {clean(note, 300)}") for note in self.origin.notes)
+        yield f"from {clean(self.origin.source, 60)}, asked {self.origin.retrieved_at:%Y-%m-%d %H:%M}"
+        yield f"licence: {clean(self.origin.licence, 200)}"
+        yield from (f"note: {clean(note, 300)}" for note in self.origin.notes)
         rows = tuple((name, count(table.num_rows)) for name, table in self.tables.items())
         yield Grid(("Table", "Rows"), rows, frozenset({1}))
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         judge_against_humans,
     )  # fmt: skip
     from assaymark.metrology.orders import (
-        OrderAnalysis, OrderPlan, OrderTests, PairTest, PublishedOrders, ScaleInfo, attainable_equalities,
+        OrderAnalysis, OrderPlan, OrderTests, PublishedOrders, ScaleInfo, attainable_equalities,
         equivalence_p, order_analysis, publish_orders, rank_intervals, shaffer, shaffer_pooled, stability_state, tiers,
     )  # fmt: skip
     from assaymark.metrology.panel import AgentEffects, agent_effects
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         effective_judges, error_correlation, known_measurements, oracle_measurements, probe_measurements, stratified,
     )  # fmt: skip
     from assaymark.metrology.recusal import (
-        OwnFamily, RecusalContrast, RecusalTest, SelfPreference, own_family, recusal_contrast, recusal_p,
+        OwnFamily, PairTest, RecusalContrast, RecusalTest, SelfPreference, own_family, recusal_contrast, recusal_p,
         self_preference,
     )  # fmt: skip
     from assaymark.metrology.reliability import (

@@ -19,7 +19,7 @@ from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import Estimate, number
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
-from assaymark.metrology.recusal import Pair, RecusalTest
+from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.protocol import Study
@@ -104,7 +104,7 @@ class EqualLength:
         exposure = estimates.leave_out(self.pair_exposure(rows, pairs), consecutive)
         return (plain - np.einsum("lpjq,ljq->lp", exposure, slopes)) / counts[:, None], slopes
 
-    def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+    def tests(self, borrow: bool, consecutive: bool) -> list[PairTest]:
         """Every pair tested at equal length."""
         defined = ~np.isnan(self.gaps)
         counts = defined.sum(axis=0)
@@ -250,7 +250,7 @@ def length_recused(
 def length_p(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, borrow: bool = True,
     consecutive: bool = False, *, causal: ArrayLike | None = None,
-) -> dict[Pair, RecusalTest]:  # fmt: skip
+) -> dict[Pair, PairTest]:  # fmt: skip
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
@@ -263,7 +263,7 @@ def length_p(
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
                 gap, se, df = _with_causal(*parts, total / max(test.clusters, 1), slopes)
-                test = RecusalTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
+                test = PairTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
             tests.append(test)
     else:
         tests = equal.tests(borrow, consecutive)
@@ -271,7 +271,7 @@ def length_p(
 
 
 def length_rule(
-    raw: Estimate | Mapping[str, Any], adjusted: RecusalTest | Estimate | Mapping[str, Any],
+    raw: Estimate | Mapping[str, Any], adjusted: PairTest | Estimate | Mapping[str, Any],
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
     causal: Sequence[float] | None = None, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
@@ -302,14 +302,14 @@ def length_rule(
 
 
 def headline_p(
-    p: float, estimate: float, recusal: RecusalTest | Estimate | Mapping[str, Any] | None,
-    length: RecusalTest | Estimate | Mapping[str, Any] | None,
+    p: float, estimate: float, recusal: PairTest | Estimate | Mapping[str, Any] | None,
+    length: PairTest | Estimate | Mapping[str, Any] | None,
     slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
     gap: float | Sequence[float] | None = None,
 ) -> tuple[float, float]:  # fmt: skip
     """The two p-values that an order of two agents is tested at: may it be published, and may it be a headline?"""
 
-    def p_of(test: RecusalTest | Estimate | Mapping[str, Any]) -> float:
+    def p_of(test: PairTest | Estimate | Mapping[str, Any]) -> float:
         """The p of a test, 1 where its sign is not that of the estimate."""
         other = field_of(test, "estimate")
         return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
@@ -399,7 +399,7 @@ def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
     return slopes
 
 
-def field_of(record: RecusalTest | Estimate | Mapping[str, Any], name: str) -> Any:
+def field_of(record: PairTest | Estimate | Mapping[str, Any], name: str) -> Any:
     """A field of a record, or the entry of a mapping."""
     return record[name] if isinstance(record, Mapping) else getattr(record, name)
 

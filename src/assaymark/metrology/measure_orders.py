@@ -22,7 +22,7 @@ from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.orders import OrderPlan, OrderTests
-from assaymark.metrology.recusal import Pair, RecusalTest
+from assaymark.metrology.recusal import Pair, PairTest
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, OTHER_MARGINS, ClusterOrder
 from assaymark.records import JSON, Measurement
 
@@ -120,7 +120,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
         aside = recusal.recusal_p(means, table.own, tests.borrow, table.consecutive) if table.own.any() else {}
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(table.families)]
         # All pairs at equal length: the contrasts that gate headlines, and the panel's own with its slope.
-        gating, adjusted = dict[Pair, RecusalTest](), dict[Pair, length.LengthAdjusted]()
+        gating, adjusted = dict[Pair, PairTest](), dict[Pair, length.LengthAdjusted]()
         if lengths is not None:
             cells = np.ascontiguousarray(table.cells[..., s].transpose(0, 2, 1))
             gating = length.length_p(cells, lengths, table.cluster, table.own, tests.borrow, table.consecutive)
@@ -223,7 +223,7 @@ def _equivalence(
     }
 
 
-def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
+def _without_interest(tests: OrderTests, one: PairTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
     """A contrast without interested judges, in the panel's direction (None: nothing to compare), and its test."""
     detail: dict[str, JSON] = {"p": float(one.p), "se": one.se, "df": one.df, "clusters": int(one.clusters)}
     if one.difference is None or not one.clusters:
@@ -234,7 +234,7 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
 
 
 def _length(
-    tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: RecusalTest, adjusted: length.LengthAdjusted
+    tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: PairTest, adjusted: length.LengthAdjusted
 ) -> Measurement:
     """The difference at equal length, and how a longer text may explain it."""
     plan, turned = tests.plan, None if test.difference is None else turn * test.difference

@@ -17,7 +17,6 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
 from assaymark.metrology.contrasts import (
     ModeratedContrasts,
-    PairState,
     agents_of,
     difference_moments,
     holm_rows,
@@ -30,6 +29,7 @@ from assaymark.metrology.contrasts import (
 )
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
+from assaymark.metrology.recusal import PairTest
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON, Measurement
@@ -401,26 +401,6 @@ _MARGIN = 0.075  # of the scale's range: .3 on 1-5, from where the source counts
 
 
 @dataclass(frozen=True, slots=True)
-class PairTest:
-    """The test of one pair on one scale. What a pair that cannot be tested lacks is None."""
-
-    clusters: int
-    difference: float | None
-    state: PairState
-    p: float
-    df: float | None
-    se: float | None
-    prior_df: float | None
-
-    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Both ends of the interval of the difference; None where there is none."""
-        if self.difference is None or self.se is None or self.df is None:
-            return None
-        half = float(scipy.special.stdtrit(self.df, 0.5 + level / 2)) * self.se
-        return self.difference - half, self.difference + half
-
-
-@dataclass(frozen=True, slots=True)
 class ScaleInfo:
     """What the pairs of a scale share: see `assaymark.metrology.ModeratedContrasts`."""
 
@@ -513,7 +493,7 @@ def order_analysis(
                               float(test.prior_df_estimate))
               for name, test in tests.items() if name not in given_tests},
         scales={
-            name: {pair: PairTest(n, gap, "tested" if tested else "cannot be tested", p, df, se, prior)
+            name: {pair: PairTest(n, "tested" if tested else "cannot be tested", p, gap, df, se, prior)
                    for pair, n, tested, p, gap, df, se, prior in zip(pair_list(k), *columns_of(test), strict=True)}
             for name, test in tests.items()
         },

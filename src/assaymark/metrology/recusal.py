@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from assaymark.errors import NotMeasurableError
@@ -38,8 +39,8 @@ class RecusalContrast(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class RecusalTest:
-    """A recusal contrast as orders are tested on it: by `moderated_contrasts`, or `serial_contrasts` in time order.
+class PairTest:
+    """The test of one pair on one scale: by `moderated_contrasts`, or `serial_contrasts` in time order.
     ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an interest"
     (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested."""
 
@@ -49,18 +50,30 @@ class RecusalTest:
     difference: float | None = None
     df: float | None = None
     se: float | None = None
+    prior_df: float | None = None
 
     @property
     def estimate(self) -> float | None:
         """The difference, by the name that `headline_p` reads."""
         return self.difference
 
+    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        """Both ends of the interval of the difference; None where there is none."""
+        if self.difference is None or self.se is None or self.df is None:
+            return None
+        half = float(scipy.special.stdtrit(self.df, 0.5 + level / 2)) * self.se
+        return self.difference - half, self.difference + half
 
-def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[RecusalTest]:
+
+RecusalTest = PairTest
+"""A pair without judges that have an interest in it."""
+
+
+def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[PairTest]:
     """The record of each pair, from columns of p, gap, df (NaN: nothing varies) and se."""
     return [
-        RecusalTest(n, "tested", p, gap, None if df != df else df, se) if enough
-        else RecusalTest(n, "cannot be tested", 1.0, gap) if n else RecusalTest(0, "no judge without an interest", 1.0)
+        PairTest(n, "tested", p, gap, None if df != df else df, se) if enough
+        else PairTest(n, "cannot be tested", 1.0, gap) if n else PairTest(0, "no judge without an interest", 1.0)
         for n, enough, p, gap, df, se in zip(*(x.tolist() for x in (clusters, tested, *columns)), strict=True)
     ]  # fmt: skip
 
@@ -98,7 +111,7 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
 
 def recusal_p(
     M: ArrayLike, own: ArrayLike, borrow: bool = True, consecutive: bool = False
-) -> dict[Pair, RecusalTest | None]:
+) -> dict[Pair, PairTest | None]:
     """Test every pair of agents on its recusal contrast, all pairs at once."""
     table, interest = _checked("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
@@ -168,7 +181,7 @@ class RecusalFit:
         return np.where(self.linked[:, first, second], self.effects[:, first] - self.effects[:, second], np.nan)
 
 
-def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[PairTest]:
     """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
     defined = ~np.isnan(gaps)
     counts = defined.sum(axis=0)

@@ -94,10 +94,9 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
     traded = (action for action in actions if action.kind not in ("hold", "no_trade"))
     return tuple(
-        Order(symbol=one.instrument, side="target" if one.kind == "target_weight" else one.kind, quantity=one.quantity,
-              weight=one.weight)
+        Order(one.instrument, "target" if one.kind == "target_weight" else one.kind, one.quantity, one.weight)
         for one in traded
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)

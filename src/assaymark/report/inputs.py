@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from assaymark.claims import ClaimKind, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
+from assaymark.claims import ClaimKind, Rules, governing_agreement, index, kind_of, summary_of
 from assaymark.claims import Index as Kappas
 from assaymark.claims.messages import measure_words
 from assaymark.claims.orders import Summary
@@ -223,8 +223,7 @@ class RunIndex(Index):
 
     def permits(self, kappa: Measurement) -> AgreementStatus:
         """What an agreement permits by the plan's gates."""
-        gates = self.study.gates
-        return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+        return Rules.of(self.study).status(kappa.value)
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
+from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Figure, Quote, Table, WithheldGroup
@@ -64,18 +64,18 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     book = RunIndex.of(run)
     front, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     if front.notice[0]:
-        yield Note(" ".join(front.notice))
+        yield " ".join(front.notice)
     if front.verdict is None:
         yield Heading(front.said)
-        yield Note(front.also)
+        yield front.also
     else:
         yield Said(front.verdict.publication_level, front.said, front.also)
-    yield Note(study_line(book))
+    yield study_line(book)
     if front.second:
-        yield Note(front.second)
+        yield front.second
     if not book.preregistered:
-        yield Note(NOT_PREREGISTERED)
-    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels)))
+        yield NOT_PREREGISTERED
+    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels))
     yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
@@ -91,7 +91,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     if (figure := kappa_figure(book)) is not None:
         yield Heading("Do the judges agree?")
-        yield Note(agreement_words(book))
+        yield agreement_words(book)
         yield drawing(figure)
 
 
@@ -113,7 +113,7 @@ def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] 
             )
             yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
         if of and view.rest:
-            yield Note(in_words(view.rest))
+            yield in_words(view.rest)
 
 
 # --- a benchmark, judges, a season ------------------------------------------------------------------------------------
@@ -123,9 +123,9 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The first screen of the page, and every leaderboard of the pipeline."""
     book = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
-    yield Note(lede(book))
+    yield lede(book)
     levels = tally(verdict.publication_level for verdict in run.verdicts)
-    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels))
+    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels)
     yield from _levels(bench_levels(book))
     grids = []
     for table in (block for group in stage_tables(book) for block in group.blocks if isinstance(block, Table)):
@@ -147,17 +147,16 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
         this, peers = opened([sheet])[0], opened(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
-        yield Note(" ".join(map(in_words, sentences(this))))
+        yield " ".join(map(in_words, sentences(this)))
         sketch = chips(this)
         summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
-        yield from (Note(text) for text in (summary, flip_note(this)) if text)
+        yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
-            drawing(figure, *_STYLES) if (figure := plot.figure) else Note(f"{plot.title} {plot.caption}")
-            for plot in plots
+            drawing(figure, *_STYLES) if (figure := plot.figure) else f"{plot.title} {plot.caption}" for plot in plots
         )
         if len(sheets) == 1:
             yield from figures
@@ -173,7 +172,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     words = Words(catalogue or english())
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
-    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
+    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book))
     yield from _levels(season_levels(book), "", words.amount)
     rows = tuple(
         (
@@ -188,9 +187,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     yield Heading("The agents")
     yield Grid(("Agent", "Rank", "Total", "Judges", *agents.axis_heads(book), "Return", "Verdict"), rows)
     yield from (
-        Note(note)
-        for note in (agents.unranked_words(book), *agents.design_words(book), *agents.board_notes(book))
-        if note
+        note for note in (agents.unranked_words(book), *agents.design_words(book), *agents.board_notes(book)) if note
     )
     drawn = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
     titled = (replace(account[0], title=f"{clean(name, 60)}: {account[0].title}") for name, account in drawn if account)

@@ -139,11 +139,11 @@ _Columns = tuple[tuple[str, str, dict[str, str]], ...]
 _SAME, _OTHER = {"prompt": BASE, "condition": "same_subset"}, {"prompt": BASE, "condition": "different_subset"}
 _WHOLE: Final = {"dimension": AGGREGATE}
 _RUN: Final[_Columns] = (
-    ("Dark current", "dark_current", {"prompt": BASE}),
+    ("Null pairs", "dark_current", {"prompt": BASE}),
     ("False pref.", "delta0.raw", _SAME),
-    ("stable", "delta0.stable", _SAME),
-    ("by place", "delta0.positional", _SAME),
-    ("Sees 1", "sensitivity", {"prompt": BASE, "delta": "1"}),
+    ("consistent", "delta0.stable", _SAME),
+    ("by position", "delta0.positional", _SAME),
+    ("1 apart", "sensitivity", {"prompt": BASE, "delta": "1"}),
     ("Threshold", "threshold", {"prompt": BASE}),
 )
 _POINTS: Final[_Columns] = (
@@ -153,18 +153,23 @@ _POINTS: Final[_Columns] = (
     ("per 100 filler words", "point.verbosity", _WHOLE),
 )
 _LOG: Final[_Columns] = (
-    ("stable", "delta0.stable", _OTHER),
-    ("by place", "delta0.positional", _OTHER),
-    ("one-sided", "delta0.one_sided", _OTHER),
+    ("consistent", "delta0.stable", _OTHER),
+    ("by position", "delta0.positional", _OTHER),
+    ("one order", "delta0.one_sided", _OTHER),
     ("no pref.", "delta0.no_preference", _OTHER),
     ("flips", "delta0.flip_rate", _OTHER),
-    ("invalid calls", "pair.invalid_share", {"prompt": BASE}),
+    ("invalid", "pair.invalid_share", {"prompt": BASE}),
     ("repeats", "repeat.stability", {}),
 )
 _TRUTH: Final[_Columns] = tuple(
     (title, f"truth.{name}", {"prompt": BASE})
     for title, name in (("right calls", "accuracy"), ("both orders", "both"), ("one order", "one"), ("neither", "none"))
 )
+_CHIPS: Final = {
+    "vacuum: clean": "null pairs: no preference", "vacuum: nearly clean": "null pairs: hardly a preference",
+    "vacuum: leaky": "null pairs: spurious preference", "vacuum: not measured": "null pairs: not measured",
+    "equal texts: quiet": "equal texts: no preference",
+}  # fmt: skip
 _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
@@ -178,7 +183,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         table = Table(box=None, pad_edge=False, title_justify="left")
         table.add_column("Judge", overflow="fold")
         for title, _, _ in columns:
-            table.add_column(title, justify="right")
+            table.add_column(title, justify="right", min_width=max(map(len, title.split())))
         for sheet in sorted(sheets, key=lambda sheet: sheet.judge):
             by_id = {item.id: item for item in sheet.measurements}
             if not head or any(item.name == head for item in sheet.measurements):
@@ -192,8 +197,9 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         readings = (word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ())))
         parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
-        chips = [(s.judge, "; ".join(chip.partition(" (")[0] for chip in s.sketch)) for s in sheets if s.sketch]
-        parts += [Text(f"{clean(judge, 60)}: {words}") for judge, words in chips]
+        for sheet in (sheet for sheet in sheets if sheet.sketch):
+            chips = (chip.partition(" (")[0] for chip in sheet.sketch)
+            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(_CHIPS.get(chip, chip) for chip in chips)}"))
     for item in agreement:
         base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
         value = item.state

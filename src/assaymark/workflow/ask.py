@@ -299,7 +299,7 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
 
 # --- One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that -----
 
-_NOTHING: Final = "nothing is locked, and nothing was sent but one call a model"
+_NOTHING: Final = "nothing is locked, and at most one call a model was sent"
 _CHECK: Final = (
     "This only checks that you can be asked; nothing is decided or graded by it. Answer with one JSON object of this "
     "form, with any content:"

@@ -20,17 +20,18 @@ from rich.console import RenderableType
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.claims.certification import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import Wanted, listed, plural
+from assaymark.importers.roles import Wanted, listed
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import TEXTS, Columns
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
+from assaymark.text import count_of
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import note, silent, watched
@@ -69,7 +70,7 @@ class Checked(Result):
     def _parts(self) -> Iterator[Part]:
         from assaymark.report.notebook import study_parts
 
-        yield Note(self.read.read)
+        yield self.read.read
         yield from study_parts(self.run)
 
     @property
@@ -107,9 +108,7 @@ class Checked(Result):
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        ours = folder.check.is_file() or human_labels.stored_draw(folder) is not None
-        if folder.path.is_dir() and any(folder.path.iterdir()) and not ours:
-            raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
+        folder.refuse_others(folder.check.is_file() or human_labels.stored_draw(folder) is not None, "table")
         write_atomic(folder.plan, study_toml(self.study))
         store = Store(folder)
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
@@ -250,7 +249,7 @@ def check(
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
         breakdown = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
-        what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
+        what = f"{count_of(part, 'rows')} of {len(lacks):,} lack a score on some criterion and count on none"
         notes.append(f"{what} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
@@ -461,7 +460,7 @@ def _default_plan(
     if over.all() and scored.any():
         if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
             reason = "every judge has so many that they are read as not asked for"
-            notes.append(f"{plural(lost, 'row')} without a score: {reason}")
+            notes.append(f"{count_of(lost, 'rows')} without a score: {reason}")
         columns = columns.only(columns.usable)
         asked = _asked(columns)[1]
     # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for

@@ -28,7 +28,7 @@ from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem
 from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
 from assaymark.metrology.probes import ORACLE_DIMENSION
-from assaymark.notebook import Heading, Note, Part, Result
+from assaymark.notebook import Heading, Part, Result
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate, parse_study, plan_hash, scale_words
 from assaymark.records import AGGREGATE, JSON, content_id, to_json, write_atomic
@@ -191,7 +191,7 @@ class Locked(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"{clean(self.study.title or self.study.name, 120)}: the lock")
-        yield from (Note(clean(line)) for line in lock_lines(self))
+        yield from map(clean, lock_lines(self))
 
     @property
     def reading(self) -> dict[str, str | None]:
@@ -210,6 +210,7 @@ def lock(
     first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
+    folder.refuse_others(not folder.check.is_file(), "study")
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
@@ -342,8 +343,9 @@ def lock_lines(locked: Locked) -> list[str]:
         )
     for one in locked.date_probes:
         lines.append(
-            f"{one['probe']} date probe {'PASS' if one['passed'] else 'FAIL'}: dated {one['hits']} of {one['asked']} "
-            f"sanitised cycles, {one['control_hits']} of {one['control_asked']} unsanitised ones"
+            f"{cutting.PROBES.get(str(one['probe']), one['probe'])} {'PASS' if one['passed'] else 'FAIL'}: dated "
+            f"{one['hits']} of {one['asked']} sanitised cycles, {one['control_hits']} of {one['control_asked']} "
+            "unsanitised ones"
         )
     return [*lines, *(f"warning: {text}" for text in report["warnings"])]
 

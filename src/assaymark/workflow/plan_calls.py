@@ -28,7 +28,7 @@ from assaymark.metrology.simulation import (
     with_judge,
     with_trials,
 )
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
 from assaymark.text import clean
@@ -241,7 +241,7 @@ class CallPlan(Result):
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
     def _parts(self) -> Iterator[Part]:
-        yield from (Note(clean(line)) for line in lines(self))
+        yield from map(clean, lines(self))
 
     @property
     def document(self) -> Mapping[str, object]:

@@ -17,7 +17,7 @@ from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
 from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment, canonical_json, parse
@@ -105,7 +105,7 @@ class Reported(Result):
         from assaymark.report.notebook import study_parts  # here, because only notebooks need it
 
         yield from study_parts(self.run)
-        yield Note(f"page: {self.page}")
+        yield f"page: {self.page}"
 
 
 def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:

@@ -100,6 +100,11 @@ class RunFolder:
             )
         return self
 
+    def refuse_others(self, ours: bool, what: str) -> None:
+        """`PlanError` where the folder holds files and they are not ``ours``."""
+        if not ours and self.path.is_dir() and any(self.path.iterdir()):
+            raise PlanError(f"{self.path} holds other files; give the {what} a folder of its own (--out)")
+
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
     """A record or mapping as JSON with sorted keys, an entry of each list or object a line; ``shared`` keeps parts."""
@@ -166,9 +171,9 @@ def read_text(path: Path, what: str) -> str:
 
 def missing(path: Path, what: str, advice: str = "") -> InputError:
     """That a file or folder which a person named is not there, with those beside it that may have been meant."""
-    problem = f"no such {what}" + (f"; {advice}" if advice else "")
+    problem = f"{'a file, and no' if path.is_file() else 'no such'} {what}" + (f"; {advice}" if advice else "")
     try:
-        names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
+        names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
     except OSError:
         return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
     kin = [name for name in names if path.suffix and name.endswith(path.suffix)]

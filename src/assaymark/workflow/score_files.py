@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Folded, Note, Part, Result, parts_of
+from assaymark.notebook import Folded, Part, Result, parts_of
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -90,7 +90,7 @@ class MeasuredTable(Result):
     out: Path | None = None
 
     def _parts(self) -> Iterator[Part]:
-        yield from (Note(clean(line)) for line in self.lines())
+        yield from map(clean, self.lines())
         yield Folded("Every measurement", parts_of(Rows(self.measurements)))
 
     @property

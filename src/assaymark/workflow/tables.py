@@ -208,7 +208,7 @@ VERDICTS: Final = Table(
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("contexts", "decisions", "outcomes"),
-        "assaymark import, from the same files, or assaymark run, for a study that makes its own",
+        "assaymark import, from the same files, assaymark run, for a study, or assaymark season run, for a season",
     ),
     "cycles": "assaymark run, with the same study",
     **dict.fromkeys(

@@ -110,6 +110,7 @@ def plan_calls(
 
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
+    folder.refuse_others(folder.tables.is_dir() and not folder.check.is_file(), "demonstration")
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now, models)
     return finish(folder, models)
@@ -130,7 +131,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
             prepare(where, study)
         check_plan(where, study, source, models)
         stages, notes = _stages(where, study)
-        stages = {"date probe": [] if folder.lock.is_file() else probe_calls(study), **stages}
+        stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
             stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
         return forecast(stages, folder, prices, study.engine.batch, notes)

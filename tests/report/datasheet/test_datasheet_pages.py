@@ -138,8 +138,8 @@ def test_a_comparison_needs_judges_and_each_once():
 SAYS = {
     "quay": (
         "Given nothing to choose between, it still chose in 7 of 120 calls.",
-        "Between equal texts it preferred one in 51 of 120 calls, mostly for where it stood, not for how it was worded",
-        "(pairs: 14 by place, 6 by text, 10 in one order only)",
+        "Between equal texts it preferred one in 51 of 120 calls, mostly for its position, not for how it was worded",
+        "(pairs: 14 by position, 6 by text, 10 in one order only)",
         "It noticed one missing requirement in 84 of 100 calls.",
         "it preferred one of two equal texts in 11 of 120 calls and noticed the missing requirement in 61 of 100.",
         "is 14 of 20 (0.70); it hides the 10 pairs with a preference in one order only.",
@@ -166,10 +166,13 @@ SAYS = {
         "The criterion shift is not measured: strict arm was not run.",
         "Repeat stability is not defined: one trial, needs two.",
     ),
-    "empty": ("Dark current is not measured.", "Nothing of this was measured.", "No measurement is in this datasheet."),
+    "empty": (
+        "Null-pair preference is not measured.", "Nothing of this was measured.",
+        "No measurement is in this datasheet.",
+    ),
     "log": (
         "Of the pairs in the log it preferred one in 1,075 of 1,600 calls",
-        "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)",
+        "not for its position (pairs: 96 by position, 412 by text, 52 in one order only)",
         "is 96 of 508 (0.19); it hides the 52 pairs", "the upper left is then what a steady judge looks like",
         "Gates not applied",
     ),
@@ -210,10 +213,10 @@ def parts(*pairs):
         (without("point.verbosity", state=f"undefined: {NONE}, needs one", **GONE), (), (NONE,), ("100 words that",)),
         (replace(sheets.quay(), planted=PLANTED), (),
          ("0 of 1 planted values lie inside", "0.500 (outside)",
-          "Dark current, ties allowed 0.500 0.058 0.029 to 0.116 no"), ()),
-        (parts(3, 6, 0, 0, 51), (), ("mostly for where it stood, not for how it was worded",), ()),
-        (parts(6, 3, 0, 0, 51), (), ("mostly for how it was worded, not for where it stood",), ()),
-        (parts(5, 4, 0, 0, 51), (), ("partly for where it stood and partly for how it was worded",), ()),
+          "Null-pair preference, ties allowed 0.500 0.058 0.029 to 0.116 no"), ()),
+        (parts(3, 6, 0, 0, 51), (), ("mostly for its position, not for how it was worded",), ()),
+        (parts(6, 3, 0, 0, 51), (), ("mostly for how it was worded, not for its position",), ()),
+        (parts(5, 4, 0, 0, 51), (), ("partly for its position and partly for how it was worded",), ()),
         (parts(2, 2, 9, 0, 47), (), ("mostly in one of the two orders only",), ()),
         (DRIFT, (), ("The two datasheets cannot be compared: the texts differ (another manifest).", "Drift"), ()),
         (sheets.quay(), (OTHER, sheets.strand()), ("so not drawn here: north-j.",), ()),
@@ -234,7 +237,7 @@ def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
     assert len(re.findall(r"<tr data-k=", text)) == len(sheets.quay().measurements)
     for claim in datasheet.NON_CLAIMS:
         assert claim.replace("'", "’") in words(text)
-    rows = re.findall(r'<tr data-k="vacuum"[^>]*><th[^>]*>Dark current.*?</tr>', text)
+    rows = re.findall(r'<tr data-k="vacuum"[^>]*><th[^>]*>Null-pair preference.*?</tr>', text)
     (row,) = [row for row in rows if "not measured" in row]
     assert "vacuum was not run under strict" in row
     assert " nan" not in words(text).lower()
@@ -275,14 +278,12 @@ def test_a_comparison_stands_in_alphabetical_order_everywhere():
 
 def test_the_comparison_has_values_intervals_and_kappas():
     text = words(compared()[sheet_pages.COMPARISON])
-    assert (
-        "Dark current 0.017 (0.005 to 0.059) 0.058 (0.029 to 0.116) 0.000 (0.000 to 0.031) 0.342 (0.263 to 0.430)"
-        in text
-    )
+    four = "0.017 (0.005 to 0.059) 0.058 (0.029 to 0.116) 0.000 (0.000 to 0.031) 0.342 (0.263 to 0.430)"
+    assert f"Null-pair preference {four}" in text
     assert "≤ 0.5 (≤ 0.5 to 0.61) 0.83 (0.66 to 0.97) ≤ 0.5 (no interval) > 5 (3.50 to > 5)" in text
     assert (
         "north-j and quay-j the text, orders averaged 0.520 0.400 to 0.630 510 common pairs made by hand "
-        "north-j and quay-j the slot, call by call 0.410 0.300 to 0.520 1,020 common calls" in text
+        "north-j and quay-j the position, call by call 0.410 0.300 to 0.520 1,020 common calls" in text
     )
     assert "not measured: strict arm was not run" in text
     without = words(render_comparison((sheets.quay(), sheets.north()))[sheet_pages.COMPARISON])
@@ -336,7 +337,8 @@ def test_the_summary_holds_all_figures_and_the_profile_and_no_text_of_it_is_smal
     text = words(figure("quay"))
     for said in (
         "Nothing to choose, and only wording to choose by", "How big a difference it notices",
-        "Where false preference comes from", "What being strict about ties gives and takes", "By place, or by wording?",
+        "Where false preference comes from", "What being strict about ties gives and takes",
+        "By position, or by wording?",
         "Given nothing to choose between, it still chose in 7 of 120 calls.",
     ):  # fmt: skip
         assert said in text
@@ -393,10 +395,11 @@ def test_measured_calls_reach_the_page_under_the_names_it_reads():
     text = prose(render_datasheet(sheet)["datasheet/made.html"])
     for said in (
         "it still chose in 5 of 60 calls.",
-        "Between equal texts it preferred one in 36 of 60 calls, mostly for where it stood",
-        "(pairs: 12 by place, 3 by text, 6 in one order only)", "It noticed one missing requirement in 6 of 12 calls.",
+        "Between equal texts it preferred one in 36 of 60 calls, mostly for its position",
+        "(pairs: 12 by position, 3 by text, 6 in one order only)",
+            "It noticed one missing requirement in 6 of 12 calls.",
         "In calls: 6 + 24 + 6 + 0 = 36 of 60.", "is 12 of 15 (0.80); it hides the 6 pairs",
-        "Where one slot won in both orders, it was slot 1 in 12 of 12 pairs.", "at a difference of 1.50 requirements",
+        "Position 1 won 12 of 12 pairs in which one position won both orders.", "at a difference of 1.50 requirements",
         "The criterion shift is not measured: strict arm was not run.", "vacuum: nearly clean",
     ):  # fmt: skip
         assert said in text

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, lru_cache
 from itertools import islice
@@ -25,7 +25,6 @@ from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
-from assaymark.portfolio.optimisers import Floats
 from assaymark.prompting import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
@@ -444,26 +443,23 @@ def generate_questions(
     return QuestionSet(tuple(questions), history.source, history.snapshot, seed, window, horizon, lookback)
 
 
-@dataclass(slots=True)
 class _Maker:
     """Makes the questions of one set, day after day, so that one day is in memory at a time."""
 
-    history: History
-    seed: int
-    window: int
-    horizon: int
-    lookback: int
-    made: Counter[Template] = field(default_factory=Counter)
-    closes: Floats = field(init=False)
-    columns: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        last = draws.day_end(self.history, self.history.days.size - 1)
-        whole = last.prices(self.history.days.size)
+    def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
+        self.source, self.seed, self.window, self.horizon, self.lookback = (
+            history.source,
+            seed,
+            window,
+            horizon,
+            lookback,
+        )
+        self.made = Counter[Template]()
+        whole = draws.day_end(history, history.days.size - 1).prices(history.days.size)
         # Columns of the whole market: an instrument may list after the day of a question and before the end.
         self.columns = {name: at for at, name in enumerate(whole.ids)}
-        self.closes = np.full((self.history.days.size, len(whole.ids)), np.nan)
-        self.closes[np.searchsorted(self.history.days, whole.days)] = whole.values
+        self.closes = np.full((history.days.size, len(whole.ids)), np.nan)
+        self.closes[np.searchsorted(history.days, whole.days)] = whole.values
 
     def split(
         self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
@@ -497,7 +493,7 @@ class _Maker:
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
         if short:
             what = "; the market has too few instruments or classes that give such questions"
-            raise InputError(f"market {self.history.source}", [f"could not make {', '.join(short)}{what}"])
+            raise InputError(f"market {self.source}", [f"could not make {', '.join(short)}{what}"])
         return questions
 
     def of_day(

@@ -140,7 +140,7 @@ class AnthropicModel(base.SdkModel):
         status = getattr(exc, "status_code", None)
         words, message = base.words_of(getattr(exc, "body", None))
         if isinstance(status, int) and (words & _SPENT or _SPENT_SAID.search(message)):
-            return base.refusal(base.Refused(status, words | {"billing_error"}, message), at)
+            return base.refusal(at, status, words | {"billing_error"}, message)
         return base.as_model_error(exc, at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
@@ -235,6 +235,6 @@ class AnthropicBatches(batches.StreamedBatches):
             return self.reply_in(message)
         if kind == "errored" and isinstance(error, dict):
             status = _STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400)
-            raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
+            raise base.refusal(self.at, status, *base.words_of(error))
         reason, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
         raise ModelError(f"anthropic: {reason}", retryable=retryable)

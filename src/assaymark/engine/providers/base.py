@@ -9,9 +9,11 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Reply, Text
@@ -38,6 +40,7 @@ RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 MOST_REPLY_BYTES: Final = 8_000_000
 """The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
 
+_made_once: Final = cache(lambda make: make())  # each client would read all certificates of the system again: 30 ms
 _LONGEST_WAIT_S: Final = 86_400.0
 _MOST_FAILURE_BYTES: Final = 100_000
 _MOST_DIGITS: Final = 30
@@ -68,17 +71,6 @@ _BROKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An answer with a status of failure, whichever SDK reports it: its words, headers and the start of its body."""
-
-    status: int
-    words: frozenset[str]
-    message: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    html: bool = False
-
-
 def as_model_error(exc: BaseException, at: Transport) -> ModelError:
     """What any exception of an SDK means: one line that says what happened, where, and what to do."""
     if (status := status_of(exc)) is not None:
@@ -87,7 +79,7 @@ def as_model_error(exc: BaseException, at: Transport) -> ModelError:
         body = getattr(exc, "body", None)
         words, message = words_of(getattr(exc, "details", None) if body is None else body)
         html = "text/html" in headers.get("content-type", "").lower() or is_html(message)
-        return refusal(Refused(status, words, message, headers, html), at)
+        return refusal(at, status, words, message, headers, html)
     chain = list(causes(exc))
     names, name = " ".join(type(part).__name__ for part in chain), at.provider.name
     if "Timeout" in names:
@@ -119,24 +111,28 @@ def causes(exc: BaseException) -> Iterator[BaseException]:
         at = at.__cause__ or at.__context__
 
 
-def refusal(reply: Refused, at: Transport) -> ModelError:
-    """What an answer with a status of failure means; see `as_model_error`."""
-    status, model = reply.status, repr(at.model)
-    filtered = bool(reply.words & _FILTERED or _FILTERED_SAID.search(reply.message))
-    of_schema = status in (400, 422) and _SCHEMA.search(f"{reply.message} {' '.join(reply.words)}") is not None
+def refusal(
+    at: Transport, status: int, words: frozenset[str], message: str, headers: Mapping[str, str] = MappingProxyType({}),
+    html: bool = False,
+) -> ModelError:  # fmt: skip
+    """What an answer with a status of failure means, whichever SDK reports it, by its words, headers and the start of
+    its body; see `as_model_error`."""
+    model = repr(at.model)
+    filtered = bool(words & _FILTERED or _FILTERED_SAID.search(message))
+    of_schema = status in (400, 422) and _SCHEMA.search(f"{message} {' '.join(words)}") is not None
     passing = status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
     redirects, quota = 300 <= status < 400, True
-    if status == 401 or reply.words & _WRONG_KEY:
+    if status == 401 or words & _WRONG_KEY:
         what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
             what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
-    elif status == 402 or reply.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(reply.message)):
+    elif status == 402 or words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(message)):
         what = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
-    elif reply.words & _NOWHERE:
+    elif words & _NOWHERE:
         what = f"{at.address} is not available to this account ({status})"
     else:
         quota = False
-        if reply.html and not passing:
+        if html and not passing:
             what = not_an_api(at, status)
         elif of_schema:
             advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
@@ -153,14 +149,14 @@ def refusal(reply: Refused, at: Transport) -> ModelError:
             what = f"the request was refused ({status}) for {model}"
     retryable = passing and not quota
     # whether it holds for whatever else the same model is asked in the same way
-    always = not quota and not retryable and (reply.html or status == 404 or redirects or of_schema)
+    always = not quota and not retryable and (html or status == 404 or redirects or of_schema)
     refused: Literal["content", "call"] | None = None
     if not (quota or retryable or always):
         refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
-    detail = "" if reply.html or not reply.message else f": {at.shown(reply.message)}"
+    detail = "" if html or not message else f": {at.shown(message)}"
     return ModelError(
         f"{at.provider.name}: {what}{detail}", retryable=retryable,
-        retry_after=retry_after_of(reply.headers) if retryable else None, quota=quota, always=always, refused=refused,
+        retry_after=retry_after_of(headers) if retryable else None, quota=quota, always=always, refused=refused,
     )  # fmt: skip
 
 
@@ -278,7 +274,8 @@ def bounded_client(
 
     hooks = {"request": [] if before is None else [before], "response": [bound]}
     headers = {"Connection": "close", "Accept-Encoding": "identity"}
-    return httpx.AsyncClient(follow_redirects=False, headers=headers, event_hooks=hooks)
+    verify = _made_once(httpx.create_ssl_context)
+    return httpx.AsyncClient(verify=verify, follow_redirects=False, headers=headers, event_hooks=hooks)
 
 
 def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:

@@ -150,13 +150,13 @@ class GoogleModel(base.SdkModel):
         details = base.parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
         quotas = [str(quota.get("quotaId", "")) for detail in details for quota in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
-            return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message), at)
+            return base.refusal(at, status, words | {"insufficient_quota"}, message)
         given = getattr(getattr(exc, "response", None), "headers", None)
         headers = {str(name): str(value) for name, value in dict(given or {}).items()}
         waits = [match[1] for detail in details if (match := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
         if waits:
             headers.setdefault("retry-after", waits[0])
-        return base.refusal(base.Refused(status, words, message, headers), at)
+        return base.refusal(at, status, words, message, headers)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
@@ -257,5 +257,5 @@ class GoogleBatches(batches.RemoteBatches):
             code = error.get("code")
             status = _STATUS_OF_CODES.get(code, code) if isinstance(code, int) else 500
             status = status if 400 <= status < 600 else 500
-            raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
+            raise base.refusal(self.at, status, *base.words_of(error))
         raise ModelError("google: a result has neither a response nor an error", retryable=True)

@@ -128,6 +128,13 @@ class AgentFailure:
         """The failure as the text of a reply; ``parse(AgentFailure, text)`` reads it back."""
         return canonical_json(self)
 
+    @staticmethod
+    def words(text: str) -> str:
+        """What the text of a failed reply says, for people: the kind and the detail, and what came; or the text."""
+        kind, detail, start = (str(_object(text).get(name, "")) for name in ("failure", "detail", "start"))
+        reason = detail if detail.startswith(kind) else f"{kind}: {detail}"
+        return (reason + f" (it begins: {start})" * bool(start)) if kind else text
+
     def reply(self, model: str, raw: str | None = None) -> Reply:
         """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
         return Reply(self.text, model, "failed", raw)

@@ -95,7 +95,7 @@ class _OpenAI(base.SdkModel):
         code = content["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
-        error = base.refusal(base.Refused(status, words, message), at)
+        error = base.refusal(at, status, words, message)
         if error.refused != "content":
             raise error
         return Reply(at.scrubbed(message), model, "refusal", raw)
@@ -268,7 +268,7 @@ class OpenAIBatches(batches.StreamedBatches):
         body, status = response.get("body"), response.get("status_code")
         if isinstance(body, dict):
             if isinstance(status, int) and not 200 <= status < 300:
-                raise base.refusal(base.Refused(status, *base.words_of(body)), self.at)
+                raise base.refusal(self.at, status, *base.words_of(body))
             return self.reply_in(body)
         reason = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
         raise ModelError(f"{self.at.provider.name}: {reason}", retryable=error.get("code") != "batch_cancelled")

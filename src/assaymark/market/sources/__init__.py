@@ -13,15 +13,7 @@ from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
 from assaymark.market.snapshot import Origin, Snapshot, content_digest, stamped
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import Questions
-from assaymark.market.sources.request import (
-    Asking,
-    Fetch,
-    Progress,
-    Request,
-    RetryPolicy,
-    ServiceUnavailable,
-    Source,
-)
+from assaymark.market.sources.request import Asking, Fetch, Progress, Request, RetryPolicy, ServiceUnavailable, Source
 from assaymark.records import canonical_json, sha256_text
 
 # One question to one networked source, answered by a snapshot or by every reason why not

@@ -26,7 +26,7 @@ from assaymark.metrology.datasheet.calls import (
 )
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
-from assaymark.notebook import Heading, Note, Part, Shown, parts_of
+from assaymark.notebook import Heading, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
@@ -247,8 +247,8 @@ class Datasheet(Shown):
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
-        yield Note(f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}")
-        yield from (Note(clean(chip, 200)) for chip in self.sketch)
+        yield f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}"
+        yield from (clean(chip, 200) for chip in self.sketch)
         yield from parts_of(Rows(self.measurements))
 
     def __repr__(self) -> str:

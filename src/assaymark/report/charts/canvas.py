@@ -160,7 +160,7 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
     step = step_of(reach, (size / 10, size / 5, size / 2, size, 2 * size, 5 * size), 6)
     step = max(step, 1.0) if reach >= 1 else step
     inside = (k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1))
-    return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 3), float(high))
+    return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 2), float(high))
 
 
 # --- labels that stay apart -------------------------------------------------------------------------------------------

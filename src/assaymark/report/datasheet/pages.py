@@ -65,14 +65,14 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
         stable, positional, one_sided, *_ = sec.pair_counts(sheet)
         if known(sheet.part("stable")) and stable + positional + one_sided:
             what = "what was said" if log else "how it was worded"
-            before, strong, after = "partly for ", f"where it stood and partly for {what}", ""
+            before, strong, after = "partly for ", f"its position and partly for {what}", ""
             if one_sided > stable + positional:
                 before, strong, after = "mostly in ", "one of the two orders", " only"
             elif positional >= _LED * stable and positional:
-                before, strong, after = "mostly for ", "where it stood", f", not for {what}"
+                before, strong, after = "mostly for ", "its position", f", not for {what}"
             elif stable >= _LED * positional and stable:
-                before, strong, after = "mostly for ", what, ", not for where it stood"
-            shares = f"{count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only"
+                before, strong, after = "mostly for ", what, ", not for its position"
+            shares = f"{count(positional)} by position, {count(stable)} by text, {count(one_sided)} in one order only"
             why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
         lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
     # How often it names the better text, where a log says which that is.
@@ -244,7 +244,7 @@ def judge_page(
     absent = [(what, why) for name, what, why in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
     slot = sheet.part("slot_1_share")
-    notes = [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."] if known(slot) else []
+    notes = [f"Position 1 won {r.of_n(slot)} pairs in which one position won both orders."] if known(slot) else []
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
         notes.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
@@ -324,7 +324,7 @@ def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> 
 
 DRAWN: Final = 12
 _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
-_BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
+_BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the position, call by call"}
 _PAIRS: Final = ("raw", "stable", "positional", "one_sided", "other_pairs", "flip_rate")
 _ARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("dark_current", {}), *((f"delta0.{name}", {"condition": r.SAME}) for name in _PAIRS),
@@ -371,12 +371,12 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         lead = "One small picture a judge, by name, all on the same axes."
         grids = r.plot_blocks(_multiples(drawn))
         sections.append(b.Section("grids", "Which differences do they notice?", lead, (grids,)))
+    log, lines = not whole, []
     lead = (
-        "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
-        "method."
+        f"Estimate and interval{' under the instruction that allows ties' if whole else ''}. The page of each judge "
+        "has all, with n and method."
     )
     # The main quantities, one judge a column; rows that no judge has are left out.
-    log, lines = all(s.is_log for s in sheets), []
     for name, labels in (*_ARMED, *_UNARMED):
         own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
         measured = [s.base_one(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
@@ -386,7 +386,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
             title = f"{title}, {r.step_words(labels['delta'])} apart"
         elif "condition" in labels and not log:
             title = f"{title}, {r.kind_words(labels['condition'])}"
-        if any(map(known, measured)):
+        if any(map(known, measured)) and (own or not log or "condition" not in labels):
             # Many judges with a link in every cell would be a page that is too long; only their names are links then.
             cells = map(_cell, sheets, measured)
             lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))

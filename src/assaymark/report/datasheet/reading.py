@@ -26,14 +26,14 @@ _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
 
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
-    "dark_current": ("vacuum", "Dark current"), "graded_vacuum": ("vacuum", "Preference, nearly identical texts"),
-    "delta0.raw": ("equal", "False preference"), "delta0.tie_rate": ("equal", "Tie rate"),
-    "delta0.stable": ("equal", "Stable cross-sensitivity"),
+    "dark_current": ("vacuum", "Null-pair preference"),
+    "graded_vacuum": ("vacuum", "Preference, nearly identical texts"), "delta0.raw": ("equal", "False preference"),
+    "delta0.tie_rate": ("equal", "Tie rate"), "delta0.stable": ("equal", "Stable cross-sensitivity"),
     "delta0.positional": ("equal", "Positional false preference"), "delta0.one_sided": ("equal", "One-sided commit"),
     "delta0.other": ("equal", "Other, in the sum"), "delta0.no_preference": ("equal", "No preference in either order"),
     "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
     "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
-    "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"), "truth.accuracy": ("truth", "Right calls"),
+    "delta0.slot_1_share": ("equal", "Position 1 among positional pairs"), "truth.accuracy": ("truth", "Right calls"),
     "truth.both": ("truth", "Right in both orders"), "truth.one": ("truth", "Right in one order only"),
     "truth.none": ("truth", "Right in neither order"), "sensitivity": ("ladder", "Sensitivity"),
     "tie_rate": ("ladder", "Tie rate"), "wrong_rate": ("ladder", "Wrong choice"),
@@ -54,10 +54,10 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "drift": ("drift", "Drift, new minus old"), "drift.verdict": ("drift", "Drift verdict"),
 }  # fmt: skip
 _LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
-                      "delta0.positional": "Same slot in both orders",
+                      "delta0.positional": "Same position in both orders",
                       "dark_current": "Preference, one text in both slots"}  # fmt: skip
 GROUPS: Final[Mapping[str, str]] = {
-    "vacuum": "Vacuum", "equal": "Equal texts", "truth": "Truth", "ladder": "Ladder", "strict": "Strict prompt",
+    "vacuum": "Null pairs", "equal": "Equal texts", "truth": "Truth", "ladder": "Ladder", "strict": "Strict prompt",
     "other": "Filler, replies, repeats", "point": "One text at a time", "people": "People", "drift": "Drift",
     "more": "Further",
 }  # fmt: skip

@@ -27,17 +27,18 @@ _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
     """Judges on two axes, each with both intervals; with ``focus`` the page is about the first sheet.
 
-    ``axes`` has dark current against stable pairs, ``scatter`` positional pairs against them: where a preference
-    between equal texts comes from.
+    ``axes`` has null-pair preference against stable pairs, ``scatter`` positional pairs against them: where a
+    preference between equal texts comes from.
     """
     log, axes = all(s.is_log for s in sheets), name == "axes"
-    title = "By place, or by text?" if log else "By place, or by wording?"
-    heads, names = ("Same slot wins in both orders", "Same text wins in both orders"), ("Same slot", "Same text")
+    title = "By position, or by text?" if log else "By position, or by wording?"
+    heads, names = ("Same position wins both orders", "Same text wins both orders"), ("Same position", "Same text")
     measures, note = ("positional", "stable"), ""
     if axes:
         title = "Nothing to choose, and only wording to choose by"
-        heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
-        measures, names = ("dark current", "stable cross-sensitivity"), ("Dark current", "Stable cross-sensitivity")
+        heads = ("Null pairs: chooses with nothing to choose", "Swayed by wording alone (stable)")
+        measures = ("null-pair preference", "stable cross-sensitivity")
+        names = (r.capital(measures[0]), r.capital(measures[1]))
     elif log:
         note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
@@ -46,7 +47,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
     _, measurement, two = lead
     if axes and not known(measurement):
-        return r.Plot(title, r.missing_words(measurement, "dark current"))
+        return r.Plot(title, r.missing_words(measurement, "null-pair preference"))
     if not known(measurement) or not known(two):
         return r.Plot(title, r.missing_words(two, measures[1] if axes else "the decomposition"))
     level = percent(measurement.level) if measurement.level is not None else "stated"
@@ -61,7 +62,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             words = (f"{what} {interval(m.value, m.low, m.high, 3)}" for what, m in zip(measures, (x, y), strict=True))
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
-        title, f"Lower left is quiet. Crosses are {level} intervals." if axes else caption, name,
+        title, f"Lower left: no preference. Crosses are {level} intervals." if axes else caption, name,
         lambda _, width: charts.share_map(points, heads, width),
         Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
         tuple(judges),
@@ -594,7 +595,7 @@ def of_words(of: str) -> str:
     """What a drift is of, in words.
 
     >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
-    ('Sensitivity, one requirement apart', 'Dark current, strict about ties', 'odd[')
+    ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')
     """
     parts = _OF.fullmatch(of)
     if parts is None or ("[" in of and parts[2] is None):

@@ -524,10 +524,10 @@ def stage_note(book: BenchmarkIndex) -> str:
     elif total:
         unread = "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
     return (
-        f"{of}A stronger tint is higher, from 0 to 1; ± is half of the {percent(book.run.plan.level)} interval. "
-        f"A point is drawn only where the rank is supported. {method} A tier ends where every model in it is "
-        "shown to score above every model below it; models inside a tier cannot be ranked, and the ranks that each can "
-        f"have follow from its supported pairs. {unread}"
+        f"{of}A stronger tint is higher, from 0 to 1; ± reaches the farther end of the "
+        f"{percent(book.run.plan.level)} interval. A point is drawn only where the rank is supported. {method} "
+        "A tier ends where every model in it is shown to score above every model below it; models inside a tier cannot "
+        f"be ranked, and the ranks that each can have follow from its supported pairs. {unread}"
     )
 
 

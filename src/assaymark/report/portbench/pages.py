@@ -244,7 +244,7 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     # What was run: the plan, its profiles and windows, and what the built-in models do.
     limits = [
         f"{bench.profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at "
-        f"least {100 * one.bond_floor:g} %, fall at most {100 * one.drawdown_tolerance:g} %, value at risk "
+        f"least {100 * one.bond_floor:g} %, drawdown at most {100 * one.drawdown_tolerance:g} %, value at risk "
         f"{100 * abs(one.var_limit):g} %"
         for one in book.run.profiles
     ]
@@ -310,7 +310,7 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
                 lines.append((clean(name, 60), book.to(deepest, percent(deepest.value, 1)),
                               book.window(deepest.labels["window"]), "within" if gate else "beyond"))  # fmt: skip
         who = clean(profile.name, 40)
-        half = _half("limits", heading, f"Not decided under the {who} profile.")
+        half = _half("limits", heading, f"Not decided under the {who} profile; the sentences say why.")
         if rows:
             title = f"Largest drawdown under stress, {who} profile"
             desc = "; ".join(f"{name}: {fall}, {side} the limit" for name, fall, _, side in lines)
@@ -441,19 +441,20 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
         f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
     )
     wide, narrow = charts.convention_chart("ceps", rows, title, desc)
-    caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
+    caption = f"Filled: {mine}. Outlined: {theirs}."
+    caption += f" Dotted: tiers under the {mine}." if any(row[-1] for row in rows) else ""
     table = b.Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
     pairs = [verdict for verdict in book.of_kind("above") if verdict.claim.dimension == board.board.name]
     supported = [pair for pair in pairs if pair.publication_level != "no-claim"]
     turned = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
     orders = plural(len(supported), "supported order")
-    answer = f"No. None of the {orders} is the other way round by the {theirs}."
+    answer = f"No. None of the {orders} is reversed under the formulas of the {theirs}."
     if not supported:
-        answer = f"No ranking of the models on CEPS is supported by the {mine}."
+        answer = f"No ranking of the models on CEPS is supported under the formulas of the {mine}."
     elif turned:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
-        answer = f"Yes. By the {theirs} {count(len(turned))} of {orders} turn round: {named}."
+        answer = f"Yes. Under the formulas of the {theirs} {count(len(turned))} of {orders} are reversed: {named}."
     figure = b.Figure(title, caption, wide, narrow, table)
     more = b.Text((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)

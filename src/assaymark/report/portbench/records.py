@@ -202,7 +202,7 @@ def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict
     risk, truth, limits = date.risk, date.truths.risk, profile_named(profile)
     risks = [
         ("value at risk, 95 %", _share(risk.var), _share(truth.var)),
-        ("deepest fall of the lookback", _share(risk.drawdown), _share(truth.drawdown)),
+        ("maximum drawdown of the lookback", _share(risk.drawdown), _share(truth.drawdown)),
         ("largest drift of a weight", _share(risk.drift), _share(truth.drift)),
         ("alarm", "yes" if risk.rebalance else "no", "yes" if truth.rebalance else "no"),
     ]
@@ -291,7 +291,7 @@ DIFFERENCE: Final = "full less restricted"
 """The condition under which the cost of taking context out is measured."""
 
 _WORDS: Final = {
-    "full": "full condition: everything that is needed stands in the question",
+    "full": "full condition: the question holds everything that is needed",
     "restricted": "restricted condition: covariances are taken out",
     DIFFERENCE: "full less restricted: what the covariances are worth",
 }
@@ -322,7 +322,8 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     methods = sorted({clean(item.method, 120) for item in items if item.low is not None})
     if sizes:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
-        notes.append(f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}.")
+        how = "; ".join(methods).replace("wilson", "Wilson") or "none can be given"
+        notes.append(f"{each} question{'s' * (each != '1')} a cell. Intervals: {how}.")
     notes.append(bench.design_note(book, QUESTIONS))
     states = [scored.score.state for mine in book.run.answers.values() for scored in mine]
     total, lost = len(states), len(states) - states.count("ok")

@@ -125,9 +125,9 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
 
     def cells(items: Sequence[Measurement | None]) -> list[str]:
         texts = []
-        for (_, _, kind), item in zip(_FIGURES, items, strict=True):
+        for (name, _, kind), item in zip(_FIGURES, items, strict=True):
             if not known(item):
-                texts.append(bench.why_none(item))
+                texts.append("calm windows only" if item is None and name == "sharpe" else bench.why_none(item))
                 continue
             value, ends = item.value, bounds_of(item)
             texts.append(book.to(item, {
@@ -172,7 +172,7 @@ def performance_answer(book: BenchmarkIndex) -> str:
     names = [baseline_word(name) for name in baselines(book)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
     profiles = listing([profile_word(profile.name).lower() for profile in book.run.profiles])
-    return f"One history per model, window and profile ({profiles}){beside}. Models stand by name."
+    return f"One history per model, window and profile ({profiles}){beside}. Models are in alphabetical order."
 
 
 # --- calm against stress ----------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
         rows.append((clean(name, 40), book.says(x), book.says(y)))
     if not points:
         return None
-    title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
+    title, desc = "Signals and trading", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
     heads = ("S2, signals", "S4, trading")
     wide, narrow = both(
         "signals", title, desc,

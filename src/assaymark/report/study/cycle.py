@@ -369,7 +369,7 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
                 "max_orders": count(round(check.value)),
                 "allow_short": f"{number(check.value, 4)}{subject}" if subject else "none",
             }.get(check.rule, number(check.value, 3))  # fmt: skip
-            limit = limit_words(Constraint(kind=check.rule, limit=check.limit, unit=""))
+            limit = limit_words(Constraint(check.rule, check.limit, ""))
             state = (b.Mark("supported" if check.kept else "contradicted"), " kept" if check.kept else " broken")
             checks.append((limit, value, state))
         table = b.table_of(("Limit", "After the orders", "State"), checks, {1}, stacked=True)

@@ -218,7 +218,7 @@ def place_words(table: TableView) -> str:
     """In how many pairs the position decided, over the judges."""
     shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
     ends = f"{shares[0]:.1%} of pairs"
-    if len(shares) > 1:
+    if shares[0] < shares[-1]:
         ends = f"{shares[0]:.1%} to {shares[-1]:.1%} of pairs, depending on the judge"
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.metrology.measure_orders import level_measurements
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
@@ -149,7 +150,7 @@ class Benched(Result):
         from assaymark.report.notebook import bench_parts
 
         yield from bench_parts(self.run)
-        yield Note(f"page: {self.page}")
+        yield f"page: {self.page}"
 
 
 def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
@@ -206,7 +207,9 @@ def _lock(
             problem = unknown_model(model, models)
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
-                meant = f"; did you mean {resolved(model)}?" if resolved(model) in built_in else ""
+                words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
+                near = get_close_matches(model.partition("/")[2], words, 1)
+                meant = f"; did you mean {resolved(f'reference/{near[0]}')}?" if near else ""
                 there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
@@ -302,7 +305,7 @@ def _decided(
     file = decided_file(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
-        panel=Panel(judges={}, reference=any(agent.model.startswith("reference/") for agent in plan.models)),
+        panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip

@@ -22,7 +22,7 @@ from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import (
     AGGREGATE,
@@ -117,7 +117,7 @@ class Made(Result):
         from assaymark.report.notebook import judges_parts
 
         yield from judges_parts(self.sheets, self.agreement)
-        yield Note(f"page: {self.page}")
+        yield f"page: {self.page}"
 
 
 def measure_judges(
@@ -203,9 +203,11 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], ru
     unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
         raise InputError(f"rubric {rubric.version}", problems)
-    problems = [] if judges else [Problem("", "no judge is named")]
+    problems, built_in = [] if judges else [Problem("", "no judge is named")], sorted({*PLANTED, *texts.PLANTED_PAIRS})
     for judge in judges:
-        named = (unknown_model(judge.model, models), *texts.pair_argument_problems(judge.model, judge.args))
+        unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
+        other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
+        named = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
         found = (*named, *provider_argument_problems(judge.model, judge.args))
         problems += [Problem(judge.name, what) for what in found if what is not None]
     names = Counter(judge.name for judge in judges)
@@ -260,6 +262,8 @@ def measure_log(
         # One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs.
         rows, nulls = np.flatnonzero(found.judge == place), found.nulls[found.nulls[:, 0] == place]
         n, m = rows.size, len(nulls)
+        if not n + m:  # no row of this judge could be read
+            continue
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
         none, new_pairs = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
@@ -283,8 +287,9 @@ def measure_log(
         for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
             for content, result in zip((True, False), both, strict=True):
                 labels = {"a": found.judges[result.first], "b": found.judges[result.second]}
-                more = bootstrap, found.digest[:16], content
-                agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
+                if {*labels.values()} <= {sheet.judge for sheet in sheets}:
+                    more = bootstrap, found.digest[:16], content
+                    agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
     with runs.new_folder(folder.path):
         return _written(folder, sheets, earlier, agreement)
 

@@ -163,7 +163,7 @@ def settle_baseline(
     """A baseline after a day: on the first with data it wants its weights, buys once as an agent would, and holds."""
     book, weights = baseline
     cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
-    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(weights.items())]
+    orders = [Order(symbol, "buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
     settled = settle_orders(ruled, name, book, orders, day, marks)
     there = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []

@@ -314,7 +314,7 @@ def _run(
         lines = waiting or ([] if arrivals.overdue else [begins])
         if journal.entries:
             last = journal.entries[-1].day
-            state = f"{last}: " + "; ".join(f"{name} {nav:,.2f}" for name, nav in journal.navs.items())
+            state = f"{last}: " + "; ".join(f"{one.name} {journal.navs[one.name]:,.2f}" for one in locked.season.agents)
             lines = [*(waiting or ([] if arrivals.overdue else [f"nothing is due after {last}"])), state]
         if due:
             empty = [entry.day for entry in entries if entry.record["state"] != "ok"]
@@ -322,7 +322,7 @@ def _run(
             without = f"; without data: {', '.join(empty[:5])}" if empty else ""
             lines, of = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
             for name, days in sorted(mute.items()):
-                lines.append(f"{name} gave no usable reply on {len(days)} {of}")
+                lines.append(f"{name} gave no usable reply on {len(days)} {of} (last: {days[-1]})")
             for name, days in sorted(absent.items()):
                 lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
             lines += waiting
@@ -467,7 +467,8 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     """Write what the journal holds as tables; equal journals make equal bytes, `TIMES` apart."""
     store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
-    if store.done(rows.NAVS, basis):
+    made = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
+    if all(store.done(table, basis) for table in (*made, rows.NAVS)):
         return
     agents = [agent for entry in entries for agent in entry.record["agents"].values()]
     baselines = [baseline for entry in entries for baseline in entry.record["baselines"].values()]
@@ -514,7 +515,6 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
     store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
     store.write(rows.CHECKS, checks, basis)
-    # last: whoever finds it done finds the others done
     store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 

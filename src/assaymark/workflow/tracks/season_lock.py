@@ -319,7 +319,7 @@ def _checked(
     try:
         data = None if market is None else open_market(market, source)
     except InputError as exc:
-        problems += exc.problems
+        problems += [one if one.where else Problem("market.source", f"{exc.source} {one.what}") for one in exc.problems]
     names = [agent.name for agent in agents]
     for name in sorted({*allow_absent} - {*names}):
         problems.append(Problem("--allow-absent", str(UnknownNameError("agent", name, names))))

@@ -28,7 +28,7 @@ from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.market.instruments import weekdays
-from assaymark.notebook import Note, Part, Result
+from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
@@ -70,7 +70,7 @@ class SeasonPublished(Result):
         from assaymark.report.notebook import season_parts
 
         yield from season_parts(self.run)
-        yield from (Note(line) for line in self.lines)
+        yield from self.lines
 
 
 def publish_season(
@@ -197,7 +197,7 @@ def decide_judged_season(
         season, stored.plan_hash, verdicts, measurements,
         [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
         made_by=season.agents,
-        panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
+        panel=Panel(families, any(built_in.values()), built_in),
         amendments=[amendment.stated for amendment in stored.amendments], preregistered=stored.preregistered,
         missing={measurement.labels["judge"]: measurement.value for measurement in invalid if measurement.value},
         judged_to=max(grade.last for grade in judged.grades), places=tuple(places),
