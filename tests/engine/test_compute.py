@@ -20,7 +20,7 @@ import pytest
 
 from assaymark.engine import Chunk, ChunkError, Ledger, beside, map_chunks
 from assaymark.engine.compute import Task, answer, start, target_of
-from assaymark.engine.database import chunks as chunk_table
+from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import AssayError, LedgerError, UnknownNameError
 
 SQUARES = [str(n**2).encode() for n in range(5)]

@@ -23,8 +23,15 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
+import sqlalchemy as sa
+from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
+
 from assaymark import __version__
-from assaymark.errors import AssayError, InputError, UnknownNameError
+from assaymark.engine import database, schema
+from assaymark.engine.calls import pack
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
+from assaymark.engine.schema import check_sealed, metadata, sealed
+from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 from assaymark.records import JSON, canonical_json
 
 if TYPE_CHECKING:
@@ -141,6 +148,67 @@ def _imported(target: str) -> Function:
         value = getattr(value, part)
     return cast(Function, value)
 
+
+RESULT: Final = "chunk"
+"""Kind of the objects that hold results of chunks."""
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("key", String(64), primary_key=True),  # no chunk has two results
+    Column("function", Text, nullable=False),
+    Column("object", String(64), ForeignKey(schema.objects.c.sha256), nullable=False),
+    Column("finished_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False),
+)
+
+_HELD = (
+    sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
+    .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
+    .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
+)
+
+
+class ChunkBook:
+    """The finished chunks of one ledger; see `Ledger.chunks`. A ledger made before there were any gets its table."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def held(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The results of those of these chunks that are finished."""
+        blobs: dict[str, bytes] = {}
+        with self._store.reading() as connection:
+            if not sa.inspect(connection).has_table(chunks.name):
+                return {}
+            for group in groups(keys, KEYS_A_QUERY):
+                for row in connection.execute(_HELD, {"keys": group}).mappings():
+                    _check(row)
+                    if row["codec"] is None:
+                        raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
+                    blobs[row["key"]] = schema.object_of(row["object"], row, self._store.read)
+        return blobs
+
+    def put(self, key: str, function: str, data: bytes) -> None:
+        """Write down the result of a chunk; it is on the disk when this returns. One that has a result keeps it."""
+        store, packed = self._store, pack(data)
+        with database.plainly(store.name):
+            store.keep([packed])
+        with store.writing() as connection:
+            chunks.create(connection, checkfirst=True)
+            now = store.now(connection)
+            objects = [database.object_row(store, packed, RESULT)]
+            database.execute_many(connection, store.insert_new(schema.objects), objects)
+            new = [sealed(chunks, key, function, packed.sha256, now)]
+            database.execute_many(connection, store.insert_new(chunks), new)
+
+
+def _check(row: schema.Row) -> None:
+    check_sealed(chunks, row, f"chunk {row['key']}")
+
+
+CHECKS: Final = {chunks: _check}
+"""What raises `LedgerError` at a row on chunks that has changed."""
 
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0
@@ -430,7 +498,6 @@ _NO_ENTRY: Final = (
 )
 
 _NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
-
 
 _Over = tuple[Failure | None, str | None]
 """All tasks have ended, or, with a failure or a reason, no more of them can. None says that the cluster let us in."""

@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
 from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, seal, text_bytes
-from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, check_sealed, meta, metadata, sealed, traffic
+from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
 
@@ -633,67 +632,3 @@ def begin(
     ]
     execute_many(connection, _NEW_ATTEMPT, new)
     return begun
-
-
-# What chunks of computations gave
-
-RESULT: Final = "chunk"
-"""Kind of the objects that hold results of chunks."""
-
-chunks = Table(
-    "chunks",
-    metadata,
-    Column("key", String(64), primary_key=True),  # no chunk has two results
-    Column("function", Text, nullable=False),
-    Column("object", String(64), ForeignKey(schema.objects.c.sha256), nullable=False),
-    Column("finished_at", Double, nullable=False),
-    Column("seal", String(64), nullable=False),
-)
-
-_HELD = (
-    sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
-    .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
-    .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
-)
-
-
-class ChunkBook:
-    """The finished chunks of one ledger; see `Ledger.chunks`. A ledger made before there were any gets its table."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def held(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The results of those of these chunks that are finished."""
-        blobs: dict[str, bytes] = {}
-        with self._store.reading() as connection:
-            if not sa.inspect(connection).has_table(chunks.name):
-                return {}
-            for group in groups(keys, KEYS_A_QUERY):
-                for row in connection.execute(_HELD, {"keys": group}).mappings():
-                    _check(row)
-                    if row["codec"] is None:
-                        raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
-                    blobs[row["key"]] = schema.object_of(row["object"], row, self._store.read)
-        return blobs
-
-    def put(self, key: str, function: str, data: bytes) -> None:
-        """Write down the result of a chunk; it is on the disk when this returns. One that has a result keeps it."""
-        store, packed = self._store, pack(data)
-        with plainly(store.name):
-            store.keep([packed])
-        with store.writing() as connection:
-            chunks.create(connection, checkfirst=True)
-            now = store.now(connection)
-            objects = [object_row(store, packed, RESULT)]
-            execute_many(connection, store.insert_new(schema.objects), objects)
-            new = [sealed(chunks, key, function, packed.sha256, now)]
-            execute_many(connection, store.insert_new(chunks), new)
-
-
-def _check(row: schema.Row) -> None:
-    check_sealed(chunks, row, f"chunk {row['key']}")
-
-
-CHECKS: Final = {chunks: _check}
-"""What raises `LedgerError` at a row on chunks that has changed."""

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 
 import sqlalchemy as sa
 
+from assaymark.engine import compute as chunk_book
 from assaymark.engine import database, schema
 from assaymark.engine import rate_limits as limits_
 from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, seal, text_bytes
-from assaymark.engine.database import KEYS_A_QUERY, Begin, ChunkBook, Store, groups
+from assaymark.engine.compute import ChunkBook
+from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
 from assaymark.engine.rate_limits import Grant, Leases
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Row, Source, check_sealed, sealed
 from assaymark.errors import LedgerError
@@ -220,7 +222,7 @@ BATCH_CHECKS: Final = {_B: _batch_of, _C: _check_member}
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
 _NOTE: Final = "seal"
 _RECORD: Final = (
-    schema.objects, schema.calls, schema.attempts, schema.replies, schema.sources, *schema.ALL, database.chunks,
+    schema.objects, schema.calls, schema.attempts, schema.replies, schema.sources, *schema.ALL, chunk_book.chunks,
 )  # fmt: skip
 _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
     schema.attempts: ("ended_at", "outcome", "error", "seal"),
@@ -410,7 +412,7 @@ class Ledger:
                 schema.objects: lambda row: schema.object_of(row["sha256"], row, self._store.read),
                 schema.calls: schema.check_planned, schema.attempts: schema.attempt_of,
                 schema.replies: lambda row: raws.append(schema.facts_of(row)[1]), schema.sources: schema.source_of,
-                **BATCH_CHECKS, **database.CHECKS, schema.meta: database.check_note,
+                **BATCH_CHECKS, **chunk_book.CHECKS, schema.meta: database.check_note,
             }  # fmt: skip
             differences: list[str] = []
             checked = 0

@@ -147,9 +147,7 @@ class Blinding:
 
     def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
         """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
-        folds = [_Folded.of(text) for text in texts]
-        near = self._among("\n".join(folded.text for folded in folds))
-        results = [self._find(text, folded, near) for text, folded in zip(texts, folds, strict=True)]
+        results = [self._find(text) for text in texts]
         identities = dict.fromkeys(identity for edits, _, _ in results for _, identity in edits)
         standing = {token for text in texts for token in _TOKEN.findall(text)} if identities else set()
         free = (token for token in map(_token, range(_MOST_TOKENS)) if token not in standing)
@@ -163,28 +161,23 @@ class Blinding:
             blinded.append(Anonymised("".join([*out, text[at:]]), replaced, spared))
         return blinded
 
-    def _among(self, folded: str) -> list[_Name]:
-        """The names whose pieces all stand somewhere in folded texts: none of the others is in any of them."""
-        # Long texts repeat most of their words: a shorter text contains the same pieces.
-        words = folded if len(folded) < _LONG else " ".join(set(folded.split()))
-        candidates = (name for piece, names in self.names.items() if piece in words for name in names)
-        return [name for name in candidates if all(piece in words for piece in name.pieces[1:])]
-
-    def _find(self, text: str, folded: _Folded, near: Sequence[_Name]) -> Finds:
+    def _find(self, text: str) -> Finds:
         """The names in one text, outside of kept strings."""
-        edits, replaced, spared = result = self._find_folded(text, folded, near)
+        edits, replaced, spared = result = self._find_folded(text, _Folded.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
             return result
-        spaced = _Folded.of(text, invisible=" ")
-        others, counts, _ = self._find_folded(text, spaced, self._among(spaced.text))
+        others, counts, _ = self._find_folded(text, _Folded.of(text, invisible=" "))
         more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
         if not more:
             return result
         return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
 
-    def _find_folded(self, text: str, folded: _Folded, near: Sequence[_Name]) -> Finds:
+    def _find_folded(self, text: str, folded: _Folded) -> Finds:
         """The names in one reading of a text, the longest first served, outside of kept strings and tokens there."""
-        there = [name for name in near if all(piece in folded.text for piece in name.pieces)]
+        # Long texts repeat most of their words: a shorter text contains the same pieces.
+        words = folded.text if len(folded.text) < _LONG else " ".join(set(folded.text.split()))
+        candidates = (name for piece, names in self.names.items() if piece in words for name in names)
+        there = [name for name in candidates if all(piece in words for piece in name.pieces[1:])]
         if not there:
             return [], {}, {}
         standing = [match.span() for match in _TOKEN.finditer(text)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -18,13 +18,13 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
+from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Judgment, Measurement, Rationale, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
-from assaymark.workflow import tables
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
@@ -200,10 +200,10 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     sent = reasked = 0
     pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[tables.Audit]()
-    with beside(tables.measured_evidence, folder, study, processes=both and large) as measured_evidence:
+    both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
+    with beside(audit_of, folder, study, processes=both and large) as audit_beside:
         if both and not large:  # contexts are parsed once, for prompts and numbers
-            contexts = tables.audited(store.each_context(), session.decisions, study, audit)
+            contexts = audited(store.each_context(), session.selection.honest, study, audit)
             vars(session)["shown"] = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
@@ -233,9 +233,37 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
-            evidence, vars(session)["measured_evidence"] = audit[0] if audit else measured_evidence()
+            evidence, vars(session)["of_evidence"] = audit[0] if audit else audit_beside()
             store.write(EVIDENCE, evidence, plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
+
+
+Audit = tuple[list[Evidence], tuple[Measurement, ...]]  # the numeric ledger of decisions, and what is measured of it
+
+
+def audit_of(folder: RunFolder, study: Study) -> Audit:
+    """The audit of the honest decisions that a study is about."""
+    store, audit = Store(folder), list[Audit]()
+    honest = select(store.read(DECISIONS), study).honest
+    contexts = store.each_context({decision.context_id for decision in honest})
+    deque(audited(contexts, honest, study, audit), maxlen=0)
+    return audit[0]
+
+
+def audited(
+    contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
+) -> Iterator[tuple[str, Context]]:
+    """The same contexts, each indexed once on its way; when all were taken, the audit of their decisions is there."""
+    evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
+    for decision in honest:
+        shared[decision.context_id].append(decision)
+    for name, context in contexts:
+        materials |= {name: Material.of(context)} if name in shared else {}
+        for decision in shared[name]:
+            evidence += numeric_ledger(decision, context, material=materials[name])
+        yield name, context
+    rng = np.random.default_rng([study.seed, 2])
+    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=rng, level=study.inference.level)))
 
 
 @dataclass(frozen=True, slots=True)

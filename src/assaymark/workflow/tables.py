@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import logging
-from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,6 @@ from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.records import write_atomic
 from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, write_json
-
-if TYPE_CHECKING:
-    from assaymark.protocol import Study
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
@@ -397,38 +393,3 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
                 sink.write_batch(batch)
     panel = folder.rationales
     return [*made, *export_arrow(panel, out / panel.path.name)] if (panel.tables / "manifest.json").is_file() else made
-
-
-Audit = tuple[list[rec.Evidence], tuple[rec.Measurement, ...]]
-"""The numeric ledger of honest decisions, and what is measured of it."""
-
-
-def measured_evidence(folder: RunFolder, study: Study) -> Audit:
-    """The audit of the decisions that a study is about."""
-    audit: list[Audit] = []
-    store = Store(folder)
-    deque(audited(store.each_context(), store.read(DECISIONS), study, audit), maxlen=0)
-    return audit[0]
-
-
-def audited(
-    contexts: Iterable[tuple[str, rec.Context]], decisions: Iterable[rec.Decision], study: Study, audit: list[Audit]
-) -> Iterator[tuple[str, rec.Context]]:
-    """The same contexts, each indexed once on its way; when all were taken, the audit of their decisions is there."""
-    from assaymark.judging.evidence.context_index import Material  # here, because tables alone need no judging
-    from assaymark.judging.evidence.ledger import evidence_summary, numeric_ledger
-    from assaymark.judging.prompts import eligible
-
-    honest = [one for one in eligible(decisions, study.records) if one.derivation.kind == "honest"]
-    evidence, materials = list[rec.Evidence](), dict[str, Material]()
-    by_context = defaultdict[str, list[rec.Decision]](list)
-    for decision in honest:
-        by_context[decision.context_id].append(decision)
-    for name, context in contexts:
-        if name in by_context:
-            materials[name] = Material.of(context)
-            for decision in by_context[name]:
-                evidence += numeric_ledger(decision, context, material=materials[name])
-        yield name, context
-    rng = np.random.default_rng([study.seed, 2])
-    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=rng, level=study.inference.level)))

@@ -75,7 +75,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     study = session.locked.study
     shown = vars(session).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
     oracle = None if shown is None else judging.oracle_scores(session.decisions, (), study, shown)
-    analysed, evidence = vars(session).get("analysed"), vars(session).get("measured_evidence")
+    analysed, evidence = vars(session).get("analysed"), vars(session).get("of_evidence")
     del session, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:

@@ -250,7 +250,6 @@ _LONGEST_NAME = 200
 _UNSPACED = re.compile(f"[{CJK}]")
 _GENERIC = LISTS["generic"]
 
-
 _COMMON = (_GENERIC | STOP) - {"cash"}
 
 

@@ -172,7 +172,6 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
 Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[str, float]]
 """The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
-
 _context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # one reading for all its decisions
 
 
