@@ -185,8 +185,8 @@ def _measured(
     if evidence is None:
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
-            facts = tuple(fact for fact in context.facts if fact.instrument)
-            material[name] = Material.of(replace(context, prompt="", facts=facts))
+            about = tuple(fact for fact in context.facts if fact.instrument)
+            material[name] = Material.of(replace(context, prompt="", facts=about))
         rng = np.random.default_rng([study.seed, 2])
         evidence = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
     return [*measurements, *evidence, forecast_mismatches(records)]

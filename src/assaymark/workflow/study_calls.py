@@ -262,8 +262,8 @@ def audited(
         for decision in shared[name]:
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
-    rng = np.random.default_rng([study.seed, 2])
-    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=rng, level=study.inference.level)))
+    drawn, sure = np.random.default_rng([study.seed, 2]), study.inference.level
+    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=drawn, level=sure)))
 
 
 @dataclass(frozen=True, slots=True)
