@@ -183,7 +183,7 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
     except ValidationError as exc:
         problems = plan_problems(exc, kind)
     if all(problem.where for problem in problems):  # rules of the whole were not reached, names among them
-        for what in {"agents", "judges"} & {key for key, value in raw.items() if isinstance(value, list)}:
+        for what in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
             names = [entry.get("name") for entry in raw[what] if isinstance(entry, dict)]
             if twice := ", ".join(repeated(name for name in names if isinstance(name, str))):
                 problems.append(Problem(what, f"each needs a name of its own (got {twice} more than once)"))

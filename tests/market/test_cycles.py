@@ -214,12 +214,12 @@ def test_the_probe_correlates_as_numpy_does():
 
 def test_raw_hours_and_a_leak_of_the_level_alone_are_dated_and_sanitised_hours_are_not():
     source = market.synthetic_minutes(3)
-    ranges, columns = source.ranges()
+    lows, highs = source.ranges()
     made = list(market.cycles_of(source, market.REGIMES, cycles=5, bars=60, seed=9))
 
     def dated(hours):
         days = [np.datetime64(int(one.raw[0].times[-1]), "s").astype("datetime64[D]") for one in made]
-        return [market.day_of(bars, columns, ranges) == day for day, bars in zip(days, hours, strict=True)]
+        return [market.day_of(bars, lows, highs) == day for day, bars in zip(days, hours, strict=True)]
 
     shown = [
         [market.Bars(cycle.names[one.instrument], np.arange(60), *(np.array(getattr(one, part)) for part in PARTS))
@@ -235,9 +235,9 @@ def test_raw_hours_and_a_leak_of_the_level_alone_are_dated_and_sanitised_hours_a
     assert (result.can_date, result.passed) == (True, False)
     assert str(result).startswith("date-leakage check by price ranges: FAIL. It dated 2")
     far = [replace(one, low=one.low * 1e6, high=one.high * 1e6) for one in made[0].raw]
-    assert market.day_of(far, columns, ranges) is None
+    assert market.day_of(far, lows, highs) is None
     stranger = [replace(made[0].raw[0], instrument="Asset A")]
-    refused("no history of Asset A", market.day_of, stranger, columns, ranges)
+    refused("no history of Asset A", market.day_of, stranger, lows, highs)
 
 
 def test_a_probe_that_dates_nothing_proves_nothing_and_lucky_guesses_are_as_often_as_chance_makes_them():

@@ -16,6 +16,7 @@ import pyarrow.parquet
 import scipy
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.market.history import PriceSlice
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
@@ -134,8 +135,8 @@ class FileMinutes:
         breaks = np.flatnonzero(np.diff(bars.times[low:high]) != _MINUTE)
         return bars.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
 
-    def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
-        """Daily lows and highs, and the column of each instrument."""
+    def ranges(self) -> tuple[PriceSlice, PriceSlice]:
+        """Daily lows and highs."""
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()]))
         low, high = (np.full((days.size, len(self.bars)), np.nan) for _ in range(2))
         for column, bars in enumerate(self.bars.values()):
@@ -143,8 +144,8 @@ class FileMinutes:
             row = np.searchsorted(days, of)
             low[row, column] = np.minimum.reduceat(bars.low, starts)
             high[row, column] = np.maximum.reduceat(bars.high, starts)
-        columns = {name: column for column, name in enumerate(self.bars)}
-        return DailyRanges(days.astype("datetime64[D]"), low, high), columns
+        shown = days.astype("datetime64[D]"), tuple(self.bars)
+        return PriceSlice(*shown, low), PriceSlice(*shown, high)
 
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
@@ -251,15 +252,6 @@ def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) 
     return ProbeMatch(int(column), int(row), best, other if np.isfinite(other) else 0.0, best >= limit)
 
 
-@dataclass(frozen=True, slots=True)
-class DailyRanges:
-    """Lows and highs of a market, arrays of shape (n_days, n_instruments), NaN where there is no bar."""
-
-    days: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 PROBES: Final = {"mechanical": "date-leakage check by price ranges", "model": "date-leakage check by a model"}
 
 
@@ -308,20 +300,20 @@ def probe_result(
     return ProbeResult(probe, len(hits), count, len(control_hits), of_control, chance, p, alpha, control)
 
 
-def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
+def day_of(bars: Sequence[Bars], lows: PriceSlice, highs: PriceSlice) -> np.datetime64 | None:
     """The day whose daily ranges hold an hour of bars best; None where no day holds any of them."""
-    if unknown := [bar.instrument for bar in bars if bar.instrument not in columns]:
+    if unknown := [bar.instrument for bar in bars if bar.instrument not in lows.ids]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
-    inside = np.zeros(ranges.days.size)
-    slack = np.zeros(ranges.days.size)
+    inside = np.zeros(lows.days.size)
+    slack = np.zeros(lows.days.size)
     for series in bars:
-        low, high = ranges.low[:, columns[series.instrument]], ranges.high[:, columns[series.instrument]]
+        low, high = (prices.values[:, prices.ids.index(series.instrument)] for prices in (lows, highs))
         fits = (low <= series.low.min() + 1e-9) & (high >= series.high.max() - 1e-9)
         inside += fits
         with np.errstate(invalid="ignore"):
             slack += np.where(fits, np.log(high / low), 0.0)
     best = np.flatnonzero((inside == inside.max()) & (inside > 0))
-    return None if not best.size else ranges.days[best[int(slack[best].argmin())]]
+    return None if not best.size else lows.days[best[int(slack[best].argmin())]]
 
 
 NEUTRAL_NOW: Final = datetime(2000, 1, 3, 12, 0, tzinfo=UTC)
@@ -353,8 +345,8 @@ class MinuteSource(Protocol):
         """The bars of one instrument on one day, oldest first; None where it did not trade."""
         ...
 
-    def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
-        """What whoever owns the daily history knows: lows and highs, and the column of each instrument."""
+    def ranges(self) -> tuple[PriceSlice, PriceSlice]:
+        """What whoever owns the daily history knows: lows and highs."""
         ...
 
 
@@ -402,11 +394,12 @@ class SyntheticMinutes:
             return None
         return minutes.part(slice(-SESSION, None))  # the minutes that all classes share
 
-    def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
-        """Daily lows and highs of the market, and the columns of the six instruments."""
+    def ranges(self) -> tuple[PriceSlice, PriceSlice]:
+        """Daily lows and highs of the six instruments."""
         market, offered = self.market, self.classes
         columns = {listing.id: column for column, listing in enumerate(market.listings) if listing.id in offered}
-        return DailyRanges(market.days, market.low, market.high), columns
+        shown, of = (market.days, tuple(columns)), [*columns.values()]
+        return PriceSlice(*shown, market.low[:, of]), PriceSlice(*shown, market.high[:, of])
 
 
 @record

@@ -112,7 +112,7 @@ def probe_dates(
     if substrate is None:
         return ()
     cycles, probe = sample_of(substrate, made), substrate.date_probe
-    ranges, columns = source_of(substrate).ranges()
+    lows, highs = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
     for cycle, moment in zip(cycles, moments, strict=True):
@@ -125,16 +125,16 @@ def probe_dates(
             for series in cycle.context.series
         ]  # fmt: skip
         true = np.datetime64(moment.date(), "D")
-        hits.append(bool(cutting.day_of(shown, columns, ranges) == true))
-        control.append(bool(cutting.day_of(cycle.raw, columns, ranges) == true))
+        hits.append(bool(cutting.day_of(shown, lows, highs) == true))
+        control.append(bool(cutting.day_of(cycle.raw, lows, highs) == true))
     rules = {"alpha": probe.alpha, "control": probe.control}
-    probes = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
+    probes = [cutting.probe_result("mechanical", hits, control, chance=1.0 / lows.days.size, **rules)]
     if probe.model is not None and models is not None:
         calls = probe_calls(study, cycles)
         replies = ask(folder, calls, models, probe.model, "asking for dates", study.engine)
         dates = [read_date(replies[call.key]) for call in calls]
         right = [date == (true.year, true.month) for date, true in zip(dates, [*moments, *moments], strict=True)]
-        chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
+        chance = 1.0 / np.unique(lows.days.astype("datetime64[M]")).size
         probes.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
     if failed := [str(result) for result in probes if not result.passed]:
         raise PlanError(

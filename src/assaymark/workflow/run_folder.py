@@ -34,7 +34,6 @@ _LISTED: Final = 5
 LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benchmark lock 1")
 """The locks of version 1, whose rules published false orders."""
 
-
 CHECKED: Final = Path("assaymark-check")
 """Where `assaymark check` writes."""
 

@@ -74,7 +74,7 @@ def _of_agent(
         yield middle("without", left, labels={**label, "judge": judge.name})
     counts = {"supported": 71, "contradicted": 3, "derivable": 12, "not_verifiable": 9, "rule": 4, "own_action": 11}
     checked = {"counts": counts, "observed": 0.93, "chance": 0.08, "corrected": 0.924, "silent": 2, "claims": 110}
-    yield _one("ledger", 0.93, 110, "claims", label, detail={**checked, "disagreements": 14})
+    yield _one("ledger", 0.93, 110, "claims", label, detail={**checked, "rows": 90, "disagreements": 14})
     yield _one("thrash", float(rng.integers(4)), 61, "decisions", label)
     yield _one("decisions", 61.0, 61, "days", label, detail={"rejected": 3, "silent": 1})
 

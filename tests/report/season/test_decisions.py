@@ -215,7 +215,8 @@ def test_the_notes_say_what_was_measured():
     run = made_season(2, 20)
     *notes, _ = decisions.ledger_head(book_of(run=run))
     text = " ".join(plain(one.body) for one in notes).replace("\xa0", " ")
-    assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in text
+    assert "The material bears out 93.0 % of 110 numbers. Of 90 numbers compared with single values" in text
+    assert "93.0 % match one, and by chance alone 8.0 % would; beyond chance the share is 0.92, where" in text
     differ = sum(line.disagree for line in run.ledger["Alder"])
     assert f"The layers disagree on {differ} of {len(run.ledger['Alder'])} claims" in text
 

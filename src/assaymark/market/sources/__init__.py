@@ -44,13 +44,13 @@ def pull(
     """What a networked source says now, as one snapshot."""
     service = _known(source, request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
-    draft = _answered(service.name, lambda: _FETCH[service.name](request, asking))
+    tables, notes = _answered(service.name, lambda: _FETCH[service.name](request, asking))
     # The same answer on one day has one name.
-    contents = {name: content_digest(table) for name, table in sorted(draft.tables.items())}
+    contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
-    origin = Origin(service.name, now, request.as_query(), service.licence, draft.notes)
-    bars = {"bars": stamped(draft.tables["bars"], snapshot=name)} if "bars" in draft.tables else {}
-    return Snapshot(name, origin, {**draft.tables, **bars})
+    origin = Origin(service.name, now, request.as_query(), service.licence, notes)
+    bars = {"bars": stamped(tables["bars"], snapshot=name)} if "bars" in tables else {}
+    return Snapshot(name, origin, {**tables, **bars})
 
 
 def pull_questions(

@@ -119,7 +119,7 @@ def fetch_yahoo(request: Request, asking: Asking) -> Draft:
     if taken := [series.id for series in bars if series.sub in _MIXED and f"class.{series.id}" not in request.options]:
         what = "the service does not say the asset class of a fund or index; guessed for"
         notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
-    return Draft(service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes))
+    return service.bar_tables(bars, "yfinance"), (*_YAHOO_NOTES, *notes)
 
 
 def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
@@ -288,7 +288,7 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
         "pairs", request, asking, lambda pair: _pair_series(exchange, pair, markets[pair], request, asking), noted
     )
     tables = service.bar_tables(bars, f"ccxt {exchange.id}")
-    return Draft(tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes))
+    return tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes)
 
 
 def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:

@@ -178,7 +178,7 @@ def _draft(
          "realtime_end": None if row["end"] is None else datetime.fromtimestamp(row["end"], UTC)}
         for row in gathered
     ]  # fmt: skip
-    return Draft({"macro": pa.Table.from_pylist(records, schema=SCHEMAS["macro"])}, notes)
+    return {"macro": pa.Table.from_pylist(records, schema=SCHEMAS["macro"])}, notes
 
 
 class _Refused(Exception):

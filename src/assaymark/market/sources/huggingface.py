@@ -211,7 +211,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
             currency=request.options.get("currency", ""),
         )  # fmt: skip
     bars = stamped(read.tables["bars"], source=f"huggingface {request.options['repo']}", snapshot="")
-    return Draft({**read.tables, "bars": bars}, (*read.origin.notes, *notes))
+    return {**read.tables, "bars": bars}, (*read.origin.notes, *notes)
 
 
 PORTBENCH_ITEMS = 6_269

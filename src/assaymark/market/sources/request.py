@@ -216,13 +216,8 @@ class Asking:
         self.progress(what, len(symbols), len(symbols))
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """Tables without the name of their snapshot, which is made from them, and what a reader must know about them."""
-
-    tables: Mapping[str, Any]
-    notes: tuple[str, ...]
-
+Draft = tuple[Mapping[str, Any], tuple[str, ...]]
+"""Tables without the name of their snapshot, which is made from them, and what a reader must know about them."""
 
 Fetch = Callable[[Request, Asking], Draft]
 """A source: it raises `InputError` with every problem, or `ServiceUnavailable` where the service is down."""

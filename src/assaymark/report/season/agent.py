@@ -100,7 +100,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
     # What it holds, and its last decisions.
     shown = list[b.Block]()
     if (holdings := d.holdings(words, steps, _HELD)) is not None:
-        when = b.bold(words.say("decisions.held", day=words.day(holdings[0].day)))
+        when = b.bold(words.say("decisions.held", day=words.day(book.run.last)))
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
         shown.append(b.Text((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:

@@ -339,9 +339,10 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
     item, words, lines = book.one("season.ledger"), book.words, list[b.Inline]()
     if known(item):
         sentence = book.say("ledger.share", share=words.percent(item.value), n=item.n)
-        chance, corrected = part_of(item, "chance"), part_of(item, "corrected")
-        if chance is not None and corrected is not None:
-            values = {"chance": words.percent(chance), "corrected": words.number(corrected, 2)}
+        chance, found, corrected, of = (part_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
+        if chance is not None and found is not None and corrected is not None and of is not None:
+            values = {"chance": words.percent(chance), "observed": words.percent(found),
+                      "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
             sentence = f"{sentence} {book.say('ledger.chance', **values)}"
         lines.append(book.lookup.note(item, sentence))
     elif item is not None:

@@ -7,8 +7,9 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from textwrap import shorten
@@ -372,17 +373,6 @@ _MOST_SHOWN: Final = 160
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
-@dataclass(slots=True)
-class _Line:
-    """A line in the making."""
-
-    quote: str
-    start: int = 0
-    numbers: list[Evidence] = field(default_factory=list)
-    judges: dict[str, str] = field(default_factory=dict)
-    rule: str = ""
-
-
 def claims_by_judge(grades: Iterable[rows.SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
     """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
     claims: dict[str, tuple[HorizonClaim, ...]] = {}
@@ -399,17 +389,14 @@ def ledger_view(
     """Every statement of a record that somebody or something can check, by day and then by place."""
     views: list[index.SeasonClaimLine] = []
     for step in horizon.steps:
-        # quotations in the order of their places; those that were not found come last
-        placed: dict[tuple[int, int, int], _Line] = {}
-        lost: dict[str, _Line] = {}
+        # what judges say of quotations by their places, and of those that were not found; the numbers at each place
+        said: defaultdict[tuple[int, int, int], dict[str, str]] = defaultdict(dict)
+        lost: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        numbers: defaultdict[tuple[int, int, int], list[Evidence]] = defaultdict(list)
         for judge, claim in ((judge, one) for judge, ones in claims.items() for one in ones if one.step == step.number):
-            if spans := quoted_spans(claim.quote, step):
-                part, start, end = spans[0]
-                line = placed.setdefault(spans[0], _Line(step.texts[part].text[start:end], start))
-            else:
-                line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
-            line.judges.setdefault(judge, claim.state)
-        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(text.text)] for text in step.texts]
+            spans = quoted_spans(claim.quote, step)
+            (said[spans[0]] if spans else lost[claim.quote]).setdefault(judge, claim.state)
+        quoted, ends = tuple(said), [[gap.span() for gap in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
             stop = number.start + len(number.quote)
             around = [span for span in quoted if span[0] == number.part and span[1] <= number.start and stop <= span[2]]
@@ -420,28 +407,29 @@ def ledger_view(
                 end = next((gap[0] for gap in gaps[after:] if gap[0] >= stop), size)
                 around = [(number.part, max(start, number.start - _MOST_QUOTED), min(end, stop + _MOST_QUOTED))]
             for span in around:
-                part, start, end = span
-                placed.setdefault(span, _Line(step.texts[part].text[start:end], start)).numbers.append(number)
-        lines = [*(placed[span] for span in sorted(placed)), *lost.values()]
+                numbers[span].append(number)
         context = contexts.get(step.context_id)
-        facts = {} if context is None else _facts(context, lines)
-        for line in lines:
-            quote, judges = " ".join(line.quote.split()), dict(sorted(line.judges.items()))
-            if not line.numbers:
-                views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, line.rule, judges))
-            for one in line.numbers:  # the state of a row is its own number's: three numbers have three rows
+        facts = {} if context is None else _facts(context, chain.from_iterable(numbers.values()))
+        lines = [(step.texts[part].text[start:end], start, numbers[part, start, end], said[part, start, end], "")
+                 for part, start, end in sorted({*said, *numbers})]  # fmt: skip
+        lines += [(quote, 0, [], states, MISQUOTED) for quote, states in lost.items()]
+        for whole, start, there, states, rule in lines:
+            quote, judges = " ".join(whole.split()), dict(sorted(states.items()))
+            if not there:
+                views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, rule, judges))
+            for one in there:  # the state of a row is its own number's: three numbers have three rows
                 names = tuple(dict.fromkeys(one.facts))
                 labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
-                which, head = " ".join(one.quote.split()), line.quote[: one.start - line.start]
+                which, head = " ".join(one.quote.split()), whole[: one.start - start]
                 at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(labels)
                 view = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
                 views.append(view)
     return tuple(views)
 
 
-def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
-    names = {name for line in lines for evidence in line.numbers for name in evidence.facts}
+def _facts(context: Context, numbers: Iterable[Evidence]) -> dict[str, str]:
+    names = {name for number in numbers for name in number.facts}
     if not names:
         return {}
     texts = {}
