@@ -254,9 +254,10 @@ def agreement_section(book: RunIndex) -> b.Section:
     for item in within:
         few = item.state.startswith("too few") or item.value is None
         kappa = book.to(item, f"{book.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
+        permits = t.state_words(item) if few else t.AGREES[rules.status(item.value)]
         by_format.append((
             book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60), kappa, count(item.n),
-            t.count_in(item, "clusters", "not stated"), t.state_words(item) if few else t.AGREES[rules.status(item.value)],
+            t.count_in(item, "clusters", "not stated"), permits,
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
