@@ -416,9 +416,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "run")]) == 1
     assert "run holds other files; give the demonstration a folder of its own (--out)" in capsys.readouterr().err
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
-    (tmp_path / "run" / "mine.txt").rename(tmp_path / "run" / "check.json")  # as in the folder of a checked table
-    assert main(["lock", str(STUDY), "--out", str(tmp_path / "run")]) == 1
-    assert "give the study a folder of its own" in capsys.readouterr().err
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(out := tmp_path / "other")]) == 0
+    own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
+    for words, told in (
+        (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
+        (["check"], "is a run folder and no table"),
+    ):  # fmt: skip
+        assert main([*map(str, words), str(out)]) == 1
+        assert told in capsys.readouterr().err
 
 
 def crowd(*, per: int = 2, workers: int = 6) -> list[Row]:

@@ -456,7 +456,7 @@ def draw(
 
     A table is checked into --out first. Grades of another sample are shown and correct nothing.
     """
-    with workflow.new_folder(out) if run.is_file() else nullcontext():
+    with nullcontext() if out.exists() or not run.is_file() else workflow.new_folder(out):
         folder = _folder(run, out)
         drawn = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
     say(ctx, drawn, workflow.draw_lines(folder, drawn))

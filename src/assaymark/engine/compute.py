@@ -210,7 +210,6 @@ def _check(row: schema.Row) -> None:
 CHECKS: Final = {chunks: _check}
 """What raises `LedgerError` at a row on chunks that has changed."""
 
-
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
@@ -499,7 +498,6 @@ _NO_ENTRY: Final = (
 )
 
 _NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
-
 
 _Over = tuple[Failure | None, str | None]
 """All tasks have ended, or, with a failure or a reason, no more of them can. None says that the cluster let us in."""

@@ -253,7 +253,6 @@ _HEADROOM: Final = 1.25  # above the largest reply seen
 _HEADROOM_OF_FEW: Final = 8.0  # more, divided by the number of replies seen to the power of 1.5
 _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
-
 Books = tuple[
     dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
 ]  # fmt: skip

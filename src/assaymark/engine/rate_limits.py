@@ -228,7 +228,6 @@ Booking = tuple[int, int]
 _LOOK_AGAIN_S = 5.0  # replies that took fewer tokens than expected make room earlier
 _LONGEST_S = 3600.0
 
-
 Permit = tuple[bool, Booking | None]
 """Leave to send one attempt, to be handed back to its gate with what came of it; True: it is the one tried out."""
 

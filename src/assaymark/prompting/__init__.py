@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from string import Template
 from types import MappingProxyType
@@ -609,13 +609,7 @@ def read_material(sections: Sequence[Section]) -> Context:
     # Every fact, in the order of the prompt.
     lines = iter(lines_of(content.get("facts", "")))
     facts: list[Fact] = []
-    note = ""
-
-    def add(
-        instrument: str, field: str, value: float | str, unit: str, when: datetime | None, source: str, said: str
-    ) -> None:
-        facts.append(Fact(f"f{len(facts) + 1}", instrument, field, value, unit, cutoff, when, source, said))
-
+    note, ids = "", map("f{}".format, count(1))
     for line in lines:
         kind, *read_facts_found = cells(line)
         if kind == "note":
@@ -623,25 +617,28 @@ def read_material(sections: Sequence[Section]) -> Context:
         elif kind in ("fact", "text"):
             instrument, field, written, unit, as_of, source = read_facts_found
             value = float(written) if kind == "fact" else written
-            add(instrument, field, value, unit, _moment(as_of) if as_of else None, source, note)
+            when = _moment(as_of) if as_of else None
+            facts.append(Fact(next(ids), instrument, field, value, unit, cutoff, when, source, note))
         elif kind == "table":
-            count, source, as_of, *noted = read_facts_found
+            height, source, as_of, *noted = read_facts_found
             heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
             notes = cells(next(lines))[1:] if noted else [""] * len(heads)
             columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
             when = _moment(as_of) if as_of else None
-            for _ in range(int(count)):
+            for _ in range(int(height)):
                 instrument, *values = cells(next(lines))
-                for (field, unit, said), value in zip(columns, values, strict=True):
-                    if value:
-                        add(instrument, field, float(value), unit, when, source, said)
+                facts += [
+                    Fact(next(ids), instrument, field, float(value), unit, cutoff, when, source, said)
+                    for (field, unit, said), value in zip(columns, values, strict=True)
+                    if value
+                ]
     # The bars of every instrument
     series = []
     lines = iter(lines_of(content.get("series", "")))
     for line in lines:
-        _, count, instrument, interval = cells(line)
+        _, height, instrument, interval = cells(line)
         names = cells(next(lines))[1:]
-        rows = [cells(next(lines)) for _ in range(int(count))]
+        rows = [cells(next(lines)) for _ in range(int(height))]
         read = {name: tuple(map(float, map(itemgetter(at), rows))) for at, name in enumerate(names, start=1)}
         closed = tuple(datetime.fromisoformat(line[0]) for line in rows)
         series.append(Series(instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))

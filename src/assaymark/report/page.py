@@ -28,7 +28,6 @@ PAGE_BYTES: Final = 760_000
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
-
 T = TypeVar("T")
 
 

@@ -262,7 +262,6 @@ _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
 _HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
 _KEY: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
 
-
 Renewed = tuple[Mapping[str, Any], Frozen, str, str, Mapping[str, Any]]
 """A plan of version 1 and what it becomes: its fields, the plan, its text, the hash it had, and the lock it gets."""
 

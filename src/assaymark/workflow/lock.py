@@ -210,11 +210,10 @@ def lock(
     first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
-    folder.refuse_others(not folder.check.is_file(), "study")
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
-    with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
+    with runs.new_folder(folder.path) if study.substrate is not None or folder.check.is_file() else nullcontext():
         cycles = prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)

@@ -81,7 +81,10 @@ def oracle_known(
     return {name: {**by_id.get(name, {}), **fixed.get(name, {})} for name in {**by_id, **fixed}}
 
 
-def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None) -> int:
+def measure(
+    folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None,
+    evidence: Sequence[Measurement] | None = None,
+) -> int:  # fmt: skip
     """Measure the panel, the agents, the control cells and the evidence of a judged run; how many measurements."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
@@ -97,7 +100,7 @@ def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
-        measurements = [*_measured(store, locked, oracle, analysed), *limit_measurements(sheets, study)]
+        measurements = [*_measured(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)
         lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
@@ -106,8 +109,9 @@ def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed
 
 
 def _measured(
-    store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None
-) -> list[Measurement]:
+    store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None,
+    evidence: Sequence[Measurement] | None,
+) -> list[Measurement]:  # fmt: skip
     """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
     scores, panel = analysed or (Scores.of(store, locked), None)
     study, honest, records = locked.study, scores.honest, scores.selection.honest
@@ -176,16 +180,16 @@ def _measured(
         study=study,
     )  # fmt: skip
     # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
-    # one by one: all of them and all their indices at once are what would take the most memory of a run. What is about
-    # no instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
-    used = {record.context_id for record in records}
-    material = {
-        name: Material.of(replace(context, prompt="", facts=tuple(fact for fact in context.facts if fact.instrument)))
-        for name, context in store.each_context(used)
-    }
-    rng = np.random.default_rng([study.seed, 2])
-    summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
-    return [*measurements, *summary, forecast_mismatches(records)]
+    # one by one: all of them at once are what would take the most memory of a run. What is about no instrument says
+    # nothing of chance, so that neither the prompt nor free facts are read for it.
+    if evidence is None:
+        material = {}
+        for name, context in store.each_context({record.context_id for record in records}):
+            about = tuple(fact for fact in context.facts if fact.instrument)
+            material[name] = Material.of(replace(context, prompt="", facts=about))
+        rng = np.random.default_rng([study.seed, 2])
+        evidence = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
+    return [*measurements, *evidence, forecast_mismatches(records)]
 
 
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +18,7 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
-from assaymark.judging.evidence.context_index import Material
+from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
@@ -179,8 +179,8 @@ def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
-_WORTH_A_PROCESS: Final = 300
-"""Decisions from which on starting a process costs less than it saves."""
+_WORTH_A_PROCESS: Final = 3000
+"""Decisions from which on a process of its own saves more than its start and a second reading of contexts cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,11 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     sent = reasked = 0
     pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
-    both = pending == {JUDGMENTS, EVIDENCE} and len(session.decisions) >= _WORTH_A_PROCESS
-    with beside(ledger_of, folder, study, processes=both) as evidence:
+    both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
+    with beside(audit_of, folder, study, processes=both and large) as audit_beside:
+        if both and not large:  # contexts are parsed once, for prompts and numbers
+            contexts = audited(store.each_context(), session.selection.honest, study, audit)
+            vars(session)["shown"] = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
@@ -230,21 +233,37 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
-            store.write(EVIDENCE, evidence(), plan)
+            evidence, vars(session)["of_evidence"] = audit[0] if audit else audit_beside()
+            store.write(EVIDENCE, evidence, plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 
 
-def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
-    """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
-    store, shared = Store(folder), defaultdict[str, list[Decision]](list)
-    for decision in select(store.read(DECISIONS), study).honest:
+Audit = tuple[list[Evidence], tuple[Measurement, ...]]  # the numeric ledger of decisions, and what is measured of it
+
+
+def audit_of(folder: RunFolder, study: Study) -> Audit:
+    """The audit of the honest decisions that a study is about."""
+    store, audit = Store(folder), list[Audit]()
+    honest = select(store.read(DECISIONS), study).honest
+    contexts = store.each_context({decision.context_id for decision in honest})
+    deque(audited(contexts, honest, study, audit), maxlen=0)
+    return audit[0]
+
+
+def audited(
+    contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
+) -> Iterator[tuple[str, Context]]:
+    """The same contexts, each indexed once on its way; when all were taken, the audit of their decisions is there."""
+    evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
+    for decision in honest:
         shared[decision.context_id].append(decision)
-    evidence: list[Evidence] = []
-    for name, context in store.each_context(shared):
-        material = Material.of(context)
+    for name, context in contexts:
+        materials |= {name: Material.of(context)} if name in shared else {}
         for decision in shared[name]:
-            evidence += judging.numeric_ledger(decision, context, material=material)
-    return evidence
+            evidence += numeric_ledger(decision, context, material=materials[name])
+        yield name, context
+    drawn, sure = np.random.default_rng([study.seed, 2]), study.inference.level
+    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=drawn, level=sure)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     study = session.locked.study
     shown = vars(session).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
     oracle = None if shown is None else judging.oracle_scores(session.decisions, (), study, shown)
-    analysed = vars(session).get("analysed")
+    analysed, evidence = vars(session).get("analysed"), vars(session).get("of_evidence")
     del session, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
@@ -84,7 +84,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, oracle, analysed)
+    measure(folder, oracle, analysed, evidence)
     claim(folder)
     return report(folder)
 

@@ -57,7 +57,6 @@ _SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
 
 _NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
 
-
 _Client = tuple[Any, Transport]
 """Inspect's model, and the place that it goes to with the key it found."""
 

@@ -33,7 +33,6 @@ EXAMPLES: Final = (
 )  # fmt: skip
 """How models of providers and external agents are named, for messages."""
 
-
 COMPATIBLE: Final = frozenset(
     {"azure", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "mistral", "ollama", "openrouter", "together",
      "vllm", "xai"}

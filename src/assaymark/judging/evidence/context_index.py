@@ -248,7 +248,6 @@ def _name_words(name: str) -> frozenset[str]:
 
 _BARS = frozenset(("close", "price", "last", "last price", "adj close", "adjusted close", "previous close"))
 
-
 _FINEST = 1e-12
 _FINE = 4
 

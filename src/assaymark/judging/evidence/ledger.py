@@ -37,7 +37,6 @@ SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 
 _OWN_WORDS = LISTS["own_words"]
 
-
 _IN_NAME = Ruling("not_found", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
 _EXACT = 1e-9

@@ -100,6 +100,7 @@ Unit = Literal["percent", "bps", "usd", "price", "ratio", "count", "multiple", "
 MAX_INTEGER_DIGITS = 15
 MAX_FRACTION_DIGITS = 25
 _WINDOW = 40
+_FAR = 12  # the longest of the words before a number by which it is known to be none, but for months
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
@@ -270,29 +271,30 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
     """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
     if letter == "M":  # 6M is six months, 1.4M and 57M are millions
         return not fraction and len(whole) <= 2 and int(whole) <= 24
+    near, last = max(0, len(before) - _FAR), before[-1:]  # to search all that is before would be dear
     if fraction:
-        return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before))
+        return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before, near))
     if "," in whole:
         return bool(_SPAN_AFTER.match(after))
     days = len(whole) <= 2
     return bool(
         # days of a month, years, quarters, ISO and slashed dates, clock times
-        (days and (_MONTH_BEFORE.search(before) or _MONTH_AFTER.match(after)))
-        or _ISO_BEFORE.search(before)
-        or _YEAR_BEFORE.search(before)
+        (days and ((not last.isalnum() and _MONTH_BEFORE.search(before)) or _MONTH_AFTER.match(after)))
+        or _ISO_BEFORE.search(before, near)
+        or _YEAR_BEFORE.search(before, near)
         or (_YEAR.match(whole) and not before.endswith(("+", "-", "−")))
-        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before)))
+        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before, near)))
         or _TIME_AFTER.match(after)
-        or _TIME_BEFORE.search(before)
+        or _TIME_BEFORE.search(before, near)
         or _QUARTER_AFTER.match(after)
         # horizons such as 30d, 52-week, 1 to 3 months, and the elliptic second one in "over 5d, ... over 21"
         or (len(whole) <= 4 and (_SPAN_AFTER.match(after) or _LETTER_SPAN_AFTER.match(after)))
-        or (len(whole) <= 4 and _ELLIPSIS_BEFORE.search(before) and _ELLIPSIS_AFTER.match(after))
+        or (len(whole) <= 4 and _ELLIPSIS_AFTER.match(after) and _ELLIPSIS_BEFORE.search(before))
         # index names, sections and versions, list numbers, codes with letters in them
         or (whole in _INDEX_SIZES and _INDEX_BEFORE.search(before))
-        or _LABEL_BEFORE.search(before)
-        or _CAPITAL_DASH_BEFORE.search(before)
-        or (_LINE_BEFORE.search(before) and _ENUMERATOR_AFTER.match(after))
+        or _LABEL_BEFORE.search(before, near)
+        or (last == "-" and _CAPITAL_DASH_BEFORE.search(before))
+        or (_ENUMERATOR_AFTER.match(after) and _LINE_BEFORE.search(before))
         or _LETTER_AFTER.match(after)
     )
 

@@ -34,7 +34,8 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 
 # a run of one of these scripts is a word of its own, so that a Latin name or a figure beside it stays whole
 _TOKEN = re.compile(rf"[^\W_{CJK}]+(?:&[^\W_{CJK}]+)*|[{CJK}]+")
-_SENTENCE_END = re.compile(r"[.!?;](?=\s|\Z)\s*|\n+|[。；！？]|\s\|\s")
+# each begins with a class of characters, which is what a search passes over quickly
+_SENTENCE_END = re.compile(r"[.!?;\s。；！？](?:(?<=[.!?;])(?=\s|\Z)\s*|(?<=\n)\n*|(?<=[。；！？])|(?<=\s)\|\s)")
 _HORIZON = re.compile(r"([0-9]{1,4})([a-z]+)\Z")
 _SPACED_HORIZON = re.compile(
     r"(?<![A-Za-z0-9.,])([0-9]{1,4}|[A-Za-z]{3,9})[ \-](?:trading[ \-])?"
@@ -122,9 +123,9 @@ def words_of(text: str) -> Words:
 
 def words_in(lower: str, start: int, end: int) -> Words:
     """The words of ``lower[start:end]``, a lower-case text, with their places in the whole of it."""
-    tokens = [(match.start(), match.group()) for match in _TOKEN.finditer(lower, start, end)]
-    lowers = [word for _, word in tokens]
-    return Words([place for place, _ in tokens], lowers, [canonical(word) for word in lowers])
+    tokens = list(_TOKEN.finditer(lower, start, end))
+    lowers = [token[0] for token in tokens]
+    return Words([token.start() for token in tokens], lowers, list(map(canonical, lowers)))
 
 
 class SpokenHorizons:
@@ -248,7 +249,6 @@ def clause_in(breaks: Sequence[tuple[int, int]], start: int, end: int, sentence:
 _LONGEST_NAME = 200
 _UNSPACED = re.compile(f"[{CJK}]")
 _GENERIC = LISTS["generic"]
-
 
 _COMMON = (_GENERIC | STOP) - {"cash"}
 

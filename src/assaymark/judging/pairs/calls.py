@@ -291,7 +291,6 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 
-
 PairPrompt = Literal["tie-allowed", "strict"]
 
 TIE_ALLOWED: PairPrompt = "tie-allowed"
@@ -304,7 +303,6 @@ PAIR_TEMPLATE = "pair-v1.txt"
 """The prompt template in use."""
 
 _CRITERIA: Mapping[PairPrompt, str] = {TIE_ALLOWED: "allowed", STRICT: "strict"}
-
 
 PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
 """A call that shows a pair in an order; the version of its form is the variant of the instruction."""
@@ -429,7 +427,6 @@ _MATCHED: tuple[PairCondition, ...] = ("ladder", "same_subset", "different_subse
 _TELLING = re.compile(
     r"same_subset|different_subset|graded_vacuum|expected winner|(?:delta|quality level|level) ?[=:] ?\d", re.IGNORECASE
 )
-
 
 GATES: Mapping[str, str] = {
     "dominance": "the better text meets everything that the other meets, and the difference is the one claimed",

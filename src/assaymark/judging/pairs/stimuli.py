@@ -75,7 +75,6 @@ _PLACES = ("before", "between", "after")
 Draft = tuple[rec.PairCondition, str, Stimulus, Stimulus, float]
 """A pair before u and v are drawn: condition, variant, the better text if any is, the other one, and the difference."""
 
-
 Form = Literal["prose", "lines", "paragraphs", "bullets"]
 """How the sentences of a text are set."""
 _BETWEEN: dict[Form, str] = {"prose": " ", "lines": "\n", "paragraphs": "\n\n", "bullets": "\n"}

@@ -57,8 +57,8 @@ def topic_counts(text: str) -> dict[str, int]:
 
 
 def _speaks_of(sentence: str, *topics: str) -> bool:
-    words = set(_WORD.findall(sentence.lower()))
-    if any(not words.isdisjoint(LEXICON[topic]) for topic in topics):
+    words = _WORD.findall(sentence.lower())
+    if any(not LEXICON[topic].isdisjoint(words) for topic in topics):
         return True
     return not sentence.isascii() and any(word in sentence for topic in topics for word in _CHINESE[topic])
 
@@ -70,7 +70,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 # Which instruments a text speaks of, and whether it says why.
 
-_SENTENCE = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n+")
+_PLAIN_SENTENCE = re.compile(r"\s(?:(?<=[.;!?]\s)\s*|(?<=\n)\n*)")  # begins with what a search finds quickly
+_SENTENCE = re.compile(rf"{_PLAIN_SENTENCE.pattern}|(?<=[。；！？])")
 _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 
@@ -171,7 +172,6 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
 Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[str, float]]
 """The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
-
 _context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # one reading for all its decisions
 
 
@@ -223,7 +223,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
     context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
-    words = {"", *_RUN.findall(text), *_RUN.findall(lower)}  # a text without the first word of a name has it nowhere
+    words = {"", *_RUN.findall(text)}  # a text without the first word of a name has it nowhere
+    words.update([*map(str.lower, words)] if text.isascii() else _RUN.findall(lower))
     near = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
     holdings = {} if book is None else book.holdings
     stated = [part for part in quantities.values() if part.verdict != "absent"]
@@ -256,7 +257,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
     ranked = {item: share for item, share in shares.items() if item in volatility}
     moved = math.fsum(share * volatility[item] for item, share in ranked.items())
     # What is named in the text, and in a sentence that gives a number, an event or a risk.
-    sentences = [(sentence, bool(_DIGIT.search(sentence))) for sentence in _SENTENCE.split(text) if sentence]
+    pieces = (_PLAIN_SENTENCE if text.isascii() else _SENTENCE).split(text)
+    sentences = [(sentence, bool(_DIGIT.search(sentence))) for sentence in pieces if sentence]
     reasons = "\n".join(piece for piece, digits in sentences if digits or _speaks_of(piece, "catalyst", "risk"))
     called = {item: calls.get(item) or _called(Instrument(id=item)) for item in holdings}
     named = {}

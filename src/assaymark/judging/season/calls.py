@@ -229,7 +229,6 @@ NumericState = Literal["supported", "contradicted", "not_verifiable", "no number
 CAPPED: Final = ("claim_support", "no_contradiction")
 """The parts of the evidence axis that the numeric ledger caps."""
 
-
 HorizonLedger = Mapping[int, tuple[Evidence, ...]]
 """Every number in the reasons that judges are shown, by step, and what the agent's material says about it."""
 

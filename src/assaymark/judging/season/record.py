@@ -36,7 +36,6 @@ BUDGET: Final = 120_000
 """Words of the steps shown in one call, where a plan says nothing else."""
 LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
-
 Fill = tuple[str, float, float | None, float, str]
 """A trade: symbol, signed units, price where it is known, cost, and `ORDER`, or a split, a dividend, an end."""
 Book = tuple[float, tuple[tuple[str, float], ...]]

@@ -646,7 +646,6 @@ def season_table(
 
 _NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 and 0.2 is no position
 
-
 RoundTrip = tuple[str, Literal["buy", "sell"], int, int, float]
 """A trade that takes back earlier ones of the same name: name, what came first, the day of the earliest trade taken
 back and the day it was taken back on, counted from 0, and the quantity, which is above 0."""

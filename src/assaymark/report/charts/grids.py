@@ -104,7 +104,6 @@ def bar_table(
 
 PLACES = 8
 
-
 RankRow = tuple[str, tuple[float, ...] | None, int, Level]
 """An agent: the share of resamples in which it takes each rank, the first one first (None where not shown), and its
 supported rank, whose bar is filled as its level says."""

@@ -232,7 +232,6 @@ def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Elem
 
 STRIP = 260
 
-
 Axis = tuple[Scale, tuple[tuple[float, str], ...]]
 """The common axis of all strips, made from scores that may be shown, and its ticks; none when there are no scores."""
 

@@ -146,10 +146,8 @@ def strip_axis(values: Sequence[float], *cuts: float) -> Ends:
 
 _ROW, _HEAD, _ROOM = 22, 42, 44
 
-
 Bar = tuple[Ends | None, str]
 """The interval of a value, where it has one, and the value in words."""
-
 
 Column = tuple[str, str, tuple[Bar | None, ...], float | None]
 """One score: its name and words, the bar of every row (None is hatched), and the most that is possible, dotted."""

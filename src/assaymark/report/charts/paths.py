@@ -93,7 +93,6 @@ Role = Literal["own", "agent", "first", "other"]
 _LINE: Final = 17.0
 _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
-
 NavLine = tuple[str, Floats, str, Role, str]
 """A name, its net asset value from the start to the last day, the words beside it, its role, and those of its fall."""
 

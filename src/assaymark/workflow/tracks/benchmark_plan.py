@@ -43,7 +43,6 @@ BENCHMARK: Final = runs.Track(
 )
 """What the lock of a benchmark says."""
 
-
 BenchData = tuple[BenchMarket, tuple[MarketWindow, ...]]
 """What a plan is run on: the store with the instruments, and the windows that it names."""
 

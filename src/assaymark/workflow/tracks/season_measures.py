@@ -63,7 +63,6 @@ Composites = Mapping[str, Mapping[str, float]]
 Tokens = Mapping[tuple[str, str], float]
 """How many words an agent wrote for each decision of a period: by agent and period."""
 
-
 PANEL: Final = "panel"
 AXES: Final = ("reasoning", "evidence", "process")
 POINTS: Final = "points"

@@ -18,7 +18,6 @@ from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
 DELISTED: Final = "delisted"
 """The kind of a fill that no order asked for: an instrument ended, and its last close was paid out without cost."""
 
-
 SPLIT: Final = "split"
 DIVIDEND: Final = "dividend"
 """Kinds of a fill that no order asked for: a corporate action came into force before the orders of its ex-date."""
