@@ -201,6 +201,13 @@ def test_every_claim_is_counted_once_on_the_first_page():
         shown = sum(getattr(one, "covers", 1) for one in (*level.claims, *level.more))
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + int(re.sub(r"\D", "", level.rest) or 0) == every, level.level
+    pairs = [one for one in run.decided.verdicts if one.kind == "above" and one.verdict.publication_level != "no-claim"]
+    decided, texts = replace(run.decided, verdicts=(*pairs, band)), season_pages.Words(made.made_catalogue())
+    alone = season_pages.SeasonIndex.of(replace(run, decided=decided), texts)
+    said_of = [one for level in season_pages.said_levels(alone)[:2] for one in (*level.claims, *level.more)]
+    assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
+    first, *rest = season_pages.said_levels(alone)[2].claims
+    assert (rest, "No lead over every other agent is supported." in str(first)) == ([], True)
 
 
 def test_a_single_judge_leaves_every_rank_open_has_the_range_of_the_tier_and_a_plan_without_efficiency():
