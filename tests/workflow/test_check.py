@@ -225,7 +225,9 @@ def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
     with pytest.raises(InputError, match=told.replace("(", r"\(")):
         assaymark.check(rows)
     low, high = told.rpartition(" ")[2].split("..")
-    assert assaymark.check(rows, scale=f"{low}..{high}").read.scale == (float(low), float(high))
+    checked = assaymark.check(rows, scale=f"{low}..{high}")
+    assert checked.read.scale == (float(low), float(high))
+    assert (checked.study.rubric.coefficient == "icc") == (high in ("1", "100", "250")), "kappa would round them"
 
 
 def test_families_are_told_by_names_and_people_count_one_by_one(tmp_path, capsys):
