@@ -176,8 +176,9 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
-    ("item,agent,judge,score", "promptId,modelName,Evaluator Name,overallScore", "= modelName, judge = Evaluator Name"),
+    ("item,agent,judge,score", "promptId,modelName,Evaluator,overallScore", "= modelName, judge = Evaluator"),
     ("item,agent", "item,LLM", "agent = LLM"), ("\nq1,", "\n,,,\n,,,\nq1,", "rows without a value, left out: 8"),
+    ("claude-3", "o3", "cannot be measured: All judges are of one family; two are needed. Add a judge"),
     (",3\n", ",n.a.\n", "one criterion: 18 scores"), (",3\n", ",#N/A\n", "one criterion: 18 scores"),
 ])  # fmt: skip
 def test_what_people_write_is_read(old, new, said, tmp_path, capsys):

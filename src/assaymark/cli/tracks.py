@@ -257,8 +257,11 @@ def season_init(
     verb = "judge" if season.recorded else "step" if season.market.live else "run"
     head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
     then = f"assaymark season {verb} {out}"
+    once = [f"trials of {judge.name} 1" for judge in season.panel if judge.trials < 2 and not judge.human]
+    once = [*(["replicates 1"] if season.replicates < 2 else []), *once]
+    noise = "noise is not measured: this season cannot rank agents; repetitions are needed, 2 or more each (got "
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    say(ctx, value, [head, *locked.preflight, f"next: {then}"])
+    say(ctx, value, [head, *locked.preflight, *([f"{noise}{', '.join(once)})"] if once else []), f"next: {then}"])
 
 
 @season.command(

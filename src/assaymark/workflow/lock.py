@@ -166,7 +166,7 @@ STUDY: Final = runs.Track(
     format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
-        "assaymark season": "{0} holds a season; use: assaymark season",
+        "assaymark season": "{0} holds a season; use: assaymark season judge {0}, or season publish {0}",
     },
     texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
 )  # fmt: skip

@@ -237,8 +237,9 @@ class Track:
     def stored(self, folder: RunFolder) -> dict[str, Any]:
         """The lock of this kind in a run folder, before the plan is held against it."""
         if not folder.lock.is_file():
-            table = "{0} is of a checked table, which has no such step; run: assaymark report {0}"
-            raise PlanError((table if folder.check.is_file() else self.absent).format(folder.path))
+            table, path = "{0} is of a checked table, which has no such step; run: assaymark report {0}", folder.path
+            places = ("FOLDER", path) if path.is_file() else (path, "FILE")
+            raise PlanError((table if folder.check.is_file() else self.absent).format(path, *places))
         stored = read_lock(folder)
         form = str(stored.get("format"))
         if form != self.format:
