@@ -109,7 +109,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             ]  # fmt: skip
             close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
             closes.add_row(Text(clean(member.listing.id, 24)), close, str(member.day), *changes,
-                           sparkline(member.path))  # fmt: skip
+                           sparkline(member.path, 14))  # fmt: skip
         if instrument is None and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             closes.add_row(Text(more, style="dim"), *[""] * 6)
