@@ -398,7 +398,9 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
     own = first == second
-    cells.problems.rows(own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself"))
+    cells.problems.rows(
+        own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+    )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")

@@ -379,6 +379,7 @@ class _Reading(Cells):
                 what = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
                 what += f" (one of {away.size:,} such scores)" if away.size > 1 else ""
                 remedy = f"correct it, or leave the cell empty; --scale {least:g}..{most:g} fits the others"
+                remedy += "" if far else f", --scale {low:g}..{high:g} all"
                 self.problems.add(self._place(scored, record, at), f"{what}; {remedy}", int(scored.row[record]))
                 return whole or (low, high)
         parts = dict(zip(scored.dimensions, scores.T, strict=True)) if len(scored.dimensions) > 1 else {}
