@@ -65,7 +65,7 @@ def test_files_stay_readable():
 CEILINGS = {
     "lines of source": 92_145, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
     "functions": 4_658, "records": 443, "keywords that repeat a name": 724, "private functions with one use": 248,
-    "lines of tests": 70_075, "lines of documentation": 7_480,
+    "lines of tests": 70_080, "lines of documentation": 7_480,
 }  # fmt: skip
 
 
