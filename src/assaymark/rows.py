@@ -120,6 +120,8 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
     """The rows in a JSON tree: a list of objects, an object of lists, or an object with one list of objects in it."""
     if isinstance(tree, list):
         wrong = [(k, record) for k, record in enumerate(tree, start=1) if not isinstance(record, dict)]
+        if len(wrong) == len(tree) > 0:
+            raise InputError(name, [f"must be a list of objects, one a row (got a list of {dumps(tree[0]):.40} ...)"])
         if wrong or not tree:
             shown = [Problem(f"record {k}", f"must be an object (got {dumps(record):.40})") for k, record in wrong]
             raise InputError(name, shown or ["is an empty list; one object a row is needed"])
@@ -128,6 +130,12 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
         raise InputError(name, [f"must be a list of objects (got {dumps(tree):.40})"])
     values = list(tree.values())
     lists = [value for value in values if isinstance(value, list)]
+    # As pandas writes a frame: split into columns and data, by its index, or by its columns.
+    heads: Any = tree.get("columns")
+    body: Any = tree.get("data")
+    split = isinstance(heads, list) and isinstance(body, list) and {*tree} <= {"columns", "data", "index"}
+    if split and all(isinstance(row, list) and len(row) == len(heads) for row in body):
+        return [dict(zip(map(str, heads), row, strict=True)) for row in body]
     if values and len(lists) == len(values) and not any(isinstance(cell, dict) for held in lists for cell in held[:1]):
         if len({len(value) for value in values}) > 1:
             sizes = ", ".join(f"{key} {len(column)}" for key, column in tree.items())
@@ -135,8 +143,10 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
         return [dict(zip(tree, row, strict=True)) for row in zip(*values, strict=True)]
     if all(isinstance(value, dict) and list(value) == [str(k) for k in range(len(value))] for value in values):
         keys = list(values[0]) if values else []
-        if keys and all(list(value) == keys for value in values):  # as pandas writes a frame
+        if keys and all(list(value) == keys for value in values):
             return [{key: column[k] for key, column in tree.items()} for k in keys]
+    if values and all(isinstance(value, dict) for value in values) and [*tree] == [*map(str, range(len(tree)))]:
+        return values
     found = dict(_lists(tree, "", _DEEPEST))
     if not found:
         return [tree]

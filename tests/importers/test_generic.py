@@ -76,7 +76,7 @@ def test_jsonl_with_lists_weights_and_packed_bytes():
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("13:30:00Z", "13:30:00", r"d\.csv line 2, at: has no time zone"),
-    ("2026-05-04T13:30:00Z", "noon", r"line 2, at: must be a time such as"),
+    ("2026-05-04T13:30:00Z", "noon", r"line 2, at: must be a time such as"), ("0.6", '"0,6"', "a decimal point"),
     ("0.6", "1.6", r"line 2, sure: must be a finite number from 0 to 1 \(got '1\.6'\)"),
     ("0.5", "half", r"line 2, size: must be a finite number"), ("0.5", "inf", r"line 2, size: must be a finite number"),
     ("0.5", "1_0", r"line 2, size: must be a finite number"), ("0.5", "４", r"line 2, size: must be a finite number"),

@@ -69,6 +69,7 @@ def test_lines_are_those_of_an_editor_and_every_bad_row_is_named():
     good = [(3, {"a": "1", "b": "x\ny"}), (6, {"a": "3", "b": "4"})]
     wrong = [(5, "not CSV: ',' expected after '\"'"), (7, "has 1 cells (the header has 2)")]
     assert rows('a,b\n\n1,"x\ny"\n"x" y,2\n3,4\n5\n') == (good, wrong)
+    assert rows("a;b\n1;2,5\n;\n") == ([(2, {"a": "1", "b": "2,5"})], [])
     with pytest.raises(ValueError, match="stands twice in the header"):
         rows("a,a\n1,2\n")
 

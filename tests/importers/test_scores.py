@@ -95,6 +95,10 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
     "a score far from all others": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 4e7)]), (),
      ["line 122, score: 40000000 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale"]),
+    "a score that may be right": (text([*scores(lambda q, *_: 1 + q % 5, items=30), ("q", "a", "j", 0)]), (),
+     ["0 lies outside the other scores, 1 to 5; correct it, or leave the cell empty; --scale 1..5 fits the others,"]),
+    "rows of a JSON list that are lists": ('[["q1", "ash", "gpt-4o", 3], ["q2", "ash", "gpt-4o", 4]]', (),
+     ["assaymark: scores.csv: must be a list of objects, one a row (got a list of [\"q1\", \"ash\", \"gpt-4o\", 3]"]),
     "a code of missing scores": (text(scores(lambda q, *_: 1 + q % 5 if q % 20 else 99, items=60)), (),
      ["line 2, score: 99 lies outside the other scores, 1 to 5 (one of 12 such scores); correct it"]),
     "a score off the scale in the column of a judge": (text([(f"q{q}", "ash", 1 + q % 5, 40 - q) for q in range(9)],
@@ -176,8 +180,9 @@ def test_what_is_wrong_is_said_with_its_place_and_remedy_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
-    ("item,agent,judge,score", "promptId,modelName,Evaluator Name,overallScore", "= modelName, judge = Evaluator Name"),
+    ("item,agent,judge,score", "promptId,modelName,Evaluator,overallScore", "= modelName, judge = Evaluator"),
     ("item,agent", "item,LLM", "agent = LLM"), ("\nq1,", "\n,,,\n,,,\nq1,", "rows without a value, left out: 8"),
+    ("claude-3", "o3", "cannot be measured: All judges are of one family; two are needed. Add a judge"),
     (",3\n", ",n.a.\n", "one criterion: 18 scores"), (",3\n", ",#N/A\n", "one criterion: 18 scores"),
 ])  # fmt: skip
 def test_what_people_write_is_read(old, new, said, tmp_path, capsys):

@@ -58,6 +58,8 @@ KINDS = {
     "TSV": (delimited("\t"), "line"), "JSON lines": (lines(PLAIN).replace(b"\n", b"\n\n"), "line"),
     "JSON": (json.dumps(PLAIN, indent=1).encode(), "record"), "JSON, columns": (lines([COLUMNS]), "record"),
     "JSON, pandas": (lines([{key: {"0": a, "1": b} for key, (a, b) in COLUMNS.items()}]), "record"),
+    "JSON, split": (lines([{"columns": [*COLUMNS], "data": [[*one.values()] for one in PLAIN]}]), "record"),
+    "JSON, by index": (lines([{str(k): one for k, one in enumerate(PLAIN)}]), "record"),
     "JSON, inside": (lines([{"version": 1, "data": {"rows": PLAIN}}]), "record"),
     "Parquet": (packed(pq.write_table), "record"), "Arrow": (packed(feather.write_feather), "record"),
     "Arrow, stream": (packed(stream), "record"),

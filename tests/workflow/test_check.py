@@ -200,6 +200,7 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
         ([0, 1], (0, 1)), (["pass", "fail"], (0, 1)), (["True", "False"], (0, 1)), ([1, 5], (1, 5)),
         ([1, 2, 7], (1, 7)), ([1, 4, 10], (1, 10)), ([0, 4, 10], (0, 10)), ([0, 100], (0, 100)),
         ([20, 55], (0, 100)), ([3, 11], (0, 100)), ([0.0, 99.5, 100.0], (0, 100)), ([1, 2.5, 5], (1, 5)),
+        ([0] * 12 + [100], (0, 100)), ([0] * 9 + [7, 100], (0, 100)),
     ],
 )  # fmt: skip
 def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
@@ -224,7 +225,9 @@ def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
     with pytest.raises(InputError, match=told.replace("(", r"\(")):
         assaymark.check(rows)
     low, high = told.rpartition(" ")[2].split("..")
-    assert assaymark.check(rows, scale=f"{low}..{high}").read.scale == (float(low), float(high))
+    checked = assaymark.check(rows, scale=f"{low}..{high}")
+    assert checked.read.scale == (float(low), float(high))
+    assert (checked.study.rubric.coefficient == "icc") == (high in ("1", "100", "250")), "kappa would round them"
 
 
 def test_families_are_told_by_names_and_people_count_one_by_one(tmp_path, capsys):
@@ -416,9 +419,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "run")]) == 1
     assert "run holds other files; give the demonstration a folder of its own (--out)" in capsys.readouterr().err
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
-    (tmp_path / "run" / "mine.txt").rename(tmp_path / "run" / "check.json")  # as in the folder of a checked table
-    assert main(["lock", str(STUDY), "--out", str(tmp_path / "run")]) == 1
-    assert "give the study a folder of its own" in capsys.readouterr().err
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(out := tmp_path / "other")]) == 0
+    own, step = "other files; give the run a folder of its own (--out)", "which has no such step; run: assaymark report"
+    for words, told in (
+        (["lock", STUDY, "--out"], own), (["bench", "qa", "--out"], own), (["judge"], step), (["claim"], step),
+        (["check"], "is a run folder and no table"),
+    ):  # fmt: skip
+        assert main([*map(str, words), str(out)]) == 1
+        assert told in capsys.readouterr().err
 
 
 def crowd(*, per: int = 2, workers: int = 6) -> list[Row]:

@@ -258,7 +258,7 @@ def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, lab
     assert len(re.findall(r'"check":\{"aggregate":"[0-9a-f]{64}"\}', page)) == 2
     assert "1 of 2 known answers right" in label("--read", graded(page, tmp_path / "ab.csv"))
     assert all(one.trajectory.startswith("q") for one in workflow.stored_grades(run))  # the known texts are no records
-    gold.write_text("text,scroe,score\nBad.,1,9\n,,\n")
+    gold.write_text("text,scroe,score\nBad.,1,9\n,,3\n")
     said = label("--gold", gold, "--file", tmp_path / "l.html", of=checked(tmp_path, items=2), status=1)
     assert "3 problems" in said
     assert "line 2, score: must be a whole number from 1 to 5" in said

@@ -106,6 +106,11 @@ def test_documents_are_read_in_their_form(runs):
 
 
 def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
+    # a size is of the pair that is named, also where the sentence says more of one of the two
+    assert [marks(f"Cedar ranks first and beats Dogwood by {n} points.", runs["demo"]) for n in (2.3, 0.6)] == [
+        "/",
+        "!",
+    ]
     said = "These scores were analysed after they were seen. No control texts were graded, so nothing shows that the "
     said += "panel rewards substance over style. Families of agents are not given."
     claim = "GPT-5.5 scores above Qwen3 32B on clarity."

@@ -359,6 +359,7 @@ def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(whole, tmp_
     said = told("step", whole.path, "--day", "tomorrow", status=1)
     assert said == "assaymark: --day: must be a day such as 2024-03-01 (got 'tomorrow')\n"
     assert "holds no season; make one with" in told("run", tmp_path / "nowhere", status=1)
+    assert f"assaymark season init {file} --out FOLDER" in told("run", file, status=1)
     file.write_text("name = 3")
     told("init", file, "--out", tmp_path / "other", status=1)
     assert not (tmp_path / "other").exists()

@@ -396,8 +396,12 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if reading.sweeping:
         clusters = f"{run.counts['clusters']} clusters" if "clusters" in run.counts else "records"
         return "-", f"the run covers its own {clusters}, not {_quoted(reading.sweeping)}"
-    item = run.gap(relation, score) if reading.gap is not None else None
-    if item is not None and item.value is not None and reading.gap is not None:
+    # A size is of the pair that the sentence names, also where it says more of one of the two.
+    named = [one for one in reading.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
+    gaps = [item for one in named if (item := run.gap(one, score)) is not None and item.value is not None]
+    if gaps and reading.gap is not None:
+        item = min(gaps, key=lambda gap: abs(abs(gap.value or 0.0) - abs(reading.gap or 0.0)))
+        assert item.value is not None
         low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
         step = 0.5 * 10 ** -len(f"{reading.gap:g}".partition(".")[2])
         reason = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"

@@ -333,7 +333,7 @@ def misuse(error: typer.TyperException) -> str:
     ctx: Any = getattr(error, "ctx", None)
     if ctx is None:
         return message
-    message = message[:1].lower() + message[1:]
+    message = message if message[1:2].isupper() else message[:1].lower() + message[1:]
     if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
         message += "; the options of a command stand behind its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)

@@ -17,6 +17,7 @@ from assaymark.cli import options as opts
 from assaymark.cli import start as tables
 from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.text import count_of
 from assaymark.workflow import RunFolder
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def import_(
         report = workflow.import_files(format, path, RunFolder(out), keep_going)
     say(ctx, report, report.lines())
     if report.problems:
-        raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
+        raise AssayError(f"left out: {count_of(len(report.problems), 'problems')}; the good records are in {out}")
 
 
 @app.command(
@@ -364,7 +365,7 @@ def report(
         with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
         named = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
-        page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
+        page, lines = out / "index.html", [f"{count_of(len(shown), 'runs')}, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
     folder = folders[0]
@@ -385,7 +386,7 @@ def report(
             case "judges":
                 written = workflow.datasheet_report(folder, calls, language)
                 value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
-                say(ctx, value, [f"{len(written.sheets)} datasheets", f"page: {written.page}"])
+                say(ctx, value, [count_of(len(written.sheets), "datasheets"), f"page: {written.page}"])
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
@@ -456,7 +457,7 @@ def draw(
 
     A table is checked into --out first. Grades of another sample are shown and correct nothing.
     """
-    with workflow.new_folder(out) if run.is_file() else nullcontext():
+    with nullcontext() if out.exists() or not run.is_file() else workflow.new_folder(out):
         folder = _folder(run, out)
         drawn = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
     say(ctx, drawn, workflow.draw_lines(folder, drawn))

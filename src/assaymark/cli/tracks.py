@@ -14,6 +14,7 @@ import assaymark.workflow as workflow
 from assaymark.cli import options as opts
 from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
 from assaymark.errors import AssayError, InputError
+from assaymark.text import count_of
 from assaymark.workflow import RunFolder
 
 if TYPE_CHECKING:
@@ -253,12 +254,15 @@ def season_init(
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar
-    size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
+    size = f"{count_of(len(season.agents), 'agents')}, {count_of(len(locked.data.universe), 'instruments')}"
     verb = "judge" if season.recorded else "step" if season.market.live else "run"
-    head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
+    head = f"{season.name}: {size}, {days.first} to {days.last}; plan {locked.plan_hash[:12]}..."
     then = f"assaymark season {verb} {out}"
+    once = [f"trials of {judge.name} 1" for judge in season.panel if judge.trials < 2 and not judge.human]
+    once = [*(["replicates 1"] if season.replicates < 2 else []), *once]
+    noise = "noise is not measured: this season cannot rank agents; repetitions are needed, 2 or more each (got "
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    say(ctx, value, [head, *locked.preflight, f"next: {then}"])
+    say(ctx, value, [head, *locked.preflight, *([f"{noise}{', '.join(once)})"] if once else []), f"next: {then}"])
 
 
 @season.command(

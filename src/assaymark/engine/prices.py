@@ -260,18 +260,6 @@ Books = tuple[
 price, what replies took of their bounds, and the time of the last reply."""
 
 
-@dataclass(slots=True)
-class _Seen:
-    """The largest parts of their bounds that replies took, of input and output, and how many replies there were."""
-
-    input: float = 0.0
-    output: float = 0.0
-    n: int = 0
-
-    def add(self, share: tuple[float, float]) -> None:
-        self.input, self.output, self.n = max(self.input, share[0]), max(self.output, share[1]), self.n + 1
-
-
 class SpendLimit:
     """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
 
@@ -305,7 +293,7 @@ class SpendLimit:
         self._cut_off: dict[AttemptId, Bound] = {}
         self._perhaps: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
-        self._seen: dict[Manner, _Seen] = {}
+        self._seen: dict[Manner, tuple[float, float, int]] = {}
         self._read: Counter[str] = Counter()
         self._holds: set[Reservation] = set()
         self._ledger: str | None = None
@@ -327,11 +315,16 @@ class SpendLimit:
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         """A call's bound before so many replies, then the most that these took, and some more."""
-        usage = self._seen.get(most.manner)
-        if usage is None or usage.n < least:
+        shown, said, n = self._seen.get(most.manner, (0.0, 0.0, 0))
+        if n < least:
             return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(usage.n, 1.5)
-        return min(usage.input * more, 1.0) * most.input + usage.output * more * most.output
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(n, 1.5)
+        return min(shown * more, 1.0) * most.input + said * more * most.output
+
+    def learn(self, manner: Manner, share: tuple[float, float]) -> None:
+        """Keep the largest parts of their bounds that replies took, of input and output, and how many there were."""
+        shown, said, n = self._seen.get(manner, (0.0, 0.0, 0))
+        self._seen[manner] = max(shown, share[0]), max(said, share[1]), n + 1
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
@@ -411,7 +404,7 @@ class SpendLimit:
         for place, cost in paid.items():
             self._pay(place, cost)
         for manner, share in shares:
-            self._seen.setdefault(manner, _Seen()).add(share)
+            self.learn(manner, share)
         self.wake()
 
     def _pay(self, place: AttemptId, cost: float) -> None:
@@ -474,7 +467,7 @@ class Reservation:
             if isinstance(result, Reply):
                 share = None if purse._share is None else purse._share(self.call, result)
                 if share is not None and result.finish != "refusal":  # how much of its bound a reply took
-                    purse._seen.setdefault(self.most.manner, _Seen()).add(share)
+                    purse.learn(self.most.manner, share)
                 cost = purse._cost(self.call.model, result, False)
                 purse._pay(place, self.most.usd if cost is None else cost)
             elif result is not None and result.outcome != "failed":

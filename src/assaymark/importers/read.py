@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, foreign, known_keys, problems_
 from assaymark.importers.report import Tally
 from assaymark.plan import read_model
 from assaymark.records import Completeness, repeated
-from assaymark.rows import csv_lines, once, unpack
+from assaymark.rows import DELIMITERS, csv_lines, once, unpack
 
 LONGEST_NUMBER = 400
 """Digits that a whole number may have: more than any float can hold."""
@@ -184,8 +184,9 @@ def noting(tally: Tally, place: str) -> Iterator[None]:
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV text with a header, with the line where each begins."""
-    with closing(csv_lines(text, wrong)) as lines:
+    """The rows of a CSV text with a header, with the line where each begins; empty ones are passed over."""
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+    with closing(csv_lines(text, wrong, delimiter)) as lines:
         _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
@@ -195,7 +196,7 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
         for number, row in lines:
             if row and len(row) != len(header):
                 wrong(number, f"has {len(row)} cells (the header has {len(header)})")
-            elif row:
+            elif any(row):
                 yield number, dict(zip(header, row, strict=True))
 
 
@@ -312,7 +313,8 @@ class Row:
             parsed = float(value) if written else math.nan
         if not math.isfinite(parsed) or not low <= parsed <= high:
             limits = f" from {low:g} to {high:g}" if math.isfinite(low) else ""
-            advice = f"; {hint}" if hint and math.isfinite(parsed) else ""
+            comma = isinstance(value, str) and value.count(",") == 1 and value.replace(",", "").isdigit()
+            advice = f"; {hint}" if hint and math.isfinite(parsed) else "; write a decimal point" if comma else ""
             self.problem(column, f"must be a finite number{limits} (got {value!r:.60}){advice}")
             return None
         return parsed

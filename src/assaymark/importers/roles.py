@@ -29,7 +29,7 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
               "system_name", "llm"),
     "judge": ("judge", "annotator", "rater", "grader", "evaluator", "reviewer", "assessor", "scorer", "labeler",
               "labeller", "judge_id", "judge_name", "judge_model", "annotator_id", "rater_id", "grader_id",
-              "evaluator_id", "annotator_name", "rater_name", "grader_name", "evaluator_name"),
+              "evaluator_id"),
     "item": ("item", "question", "question_id", "prompt_id", "sample_id", "item_id", "doc", "doc_id", "document_id",
              "example", "example_id", "task", "task_id", "instance", "instance_id", "query", "query_id", "case",
              "case_id", "conversation_id", "input_id"),
@@ -398,7 +398,9 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
     own = first == second
-    cells.problems.rows(own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself"))
+    cells.problems.rows(
+        own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself; leave such rows out")
+    )
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")

@@ -373,12 +373,13 @@ class _Reading(Cells):
             off, n = (scores < least) | (scores > most), np.count_nonzero(~np.isnan(scores))
             rest, share = scores[~off & ~np.isnan(scores)], np.count_nonzero(off) / n
             away = np.maximum(least - scores, scores - most)[off]
-            told = whole is None and share <= _SLIPS and _told(rest) is not None
-            if 0 < share <= _CODES and (told or away.min() > most - least):
+            tells, far = _told(rest) is not None, away.min(initial=np.inf) > most - least
+            if 0 < share <= _CODES and ((far and tells) or (whole is None and (far or (tells and share <= _SLIPS)))):
                 record, at = min(np.argwhere(off).tolist(), key=lambda spot: int(scored.row[spot[0]]))
                 what = f"{scores[record, at]:.12g} lies outside the other scores, {rest.min():g} to {rest.max():g}"
                 what += f" (one of {away.size:,} such scores)" if away.size > 1 else ""
                 remedy = f"correct it, or leave the cell empty; --scale {least:g}..{most:g} fits the others"
+                remedy += "" if far else f", --scale {low:g}..{high:g} all"
                 self.problems.add(self._place(scored, record, at), f"{what}; {remedy}", int(scored.row[record]))
                 return whole or (low, high)
         parts = dict(zip(scored.dimensions, scores.T, strict=True)) if len(scored.dimensions) > 1 else {}

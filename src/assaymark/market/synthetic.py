@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -157,8 +157,9 @@ SUB_VOLATILITY: dict[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class StressPlan:
-    """One kind of stress window."""
+class Window:
+    """One stress window: between which days it may begin, what happens in it, and the row of its ``first`` day once
+    that was drawn."""
 
     name: str
     earliest: str
@@ -167,20 +168,31 @@ class StressPlan:
     common: float
     own: float
     legs: dict[AssetClass, tuple[tuple[float, float], ...]]
+    first: int = 0
+
+    @property
+    def last(self) -> int:
+        """The row of its last day."""
+        return self.first + self.days - 1
+
+    @property
+    def rows(self) -> slice:
+        """Its rows."""
+        return slice(self.first, self.first + self.days)
 
 
 # fmt: off
-STRESS: tuple[StressPlan, ...] = (
-    StressPlan("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
+STRESS: tuple[Window, ...] = (
+    Window("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
         "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)), "BO": ((1.0, 0.01),),
         "CO": ((0.9, -0.17), (1.0, -0.16)), "CR": ((0.3, -0.20), (1.0, 0.05)),
         "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
     }),
-    StressPlan("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
+    Window("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
         "EQ": ((0.35, -0.36), (1.0, -0.15)), "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
         "CO": ((0.35, -0.32), (1.0, -0.22)), "CR": ((0.35, -0.48), (1.0, -0.10)), "RE": ((0.35, -0.42), (1.0, -0.25)),
     }),
-    StressPlan("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
+    Window("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
         "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
         "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)), "CO": ((0.2, 0.03), (1.0, -0.14)),
         "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
@@ -196,28 +208,12 @@ _TOGETHER = np.array([1.0, -0.6, 0.9, 0.8, 1.0, 0.0])
 _SHARE = 0.30
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One stress window: its name and the rows of its first and last day, both included."""
-
-    name: str
-    first: int
-    last: int
-    plan: StressPlan
-
-    @property
-    def rows(self) -> slice:
-        """The rows of the window."""
-        return slice(self.first, self.last + 1)
-
-
 def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
-    """The three windows, each first day drawn evenly between the bounds of its plan."""
+    """The three windows, each first day drawn evenly between its bounds."""
     windows = []
-    for plan in STRESS:
-        low, high = np.searchsorted(days, np.array([plan.earliest, plan.latest], dtype="datetime64[D]"))
-        first = int(rng.integers(low, high + 1))
-        windows.append(Window(plan.name, first, first + plan.days - 1, plan))
+    for window in STRESS:
+        low, high = np.searchsorted(days, np.array([window.earliest, window.latest], dtype="datetime64[D]"))
+        windows.append(replace(window, first=int(rng.integers(low, high + 1))))
     return tuple(windows)
 
 
@@ -225,10 +221,10 @@ def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Seque
     """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
     stressed = factors.copy()
     for window in windows:
-        shared = rng.standard_normal((window.plan.days, 1)) * _TOGETHER
+        shared = rng.standard_normal((window.days, 1)) * _TOGETHER
         weight = np.abs(_TOGETHER) * _SHARE
         mixed = np.sqrt(1 - weight) * stressed[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
-        stressed[window.rows] = mixed * _scaled(window.plan.common)
+        stressed[window.rows] = mixed * _scaled(window.common)
     return stressed
 
 
@@ -245,11 +241,11 @@ def pin_legs(
     """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
     pinned = log_returns.copy()
     for window in windows:
-        for name, knots in window.plan.legs.items():
+        for name, knots in window.legs.items():
             columns = members[name]
             start, level = window.first, 0.0
             for share, target in knots:
-                stop = window.first + max(round(share * window.plan.days), 1)
+                stop = window.first + max(round(share * window.days), 1)
                 rows = slice(start, stop)
                 here = alive[rows][:, columns]
                 weight = here * volatility[columns]
@@ -420,8 +416,8 @@ def _random_parts(
     beside = np.sqrt(sub_weight) * sub[:, sub_of] + rest * standardise(alone, calm)
     level = speed[:, 0] / speed[calm, 0].mean()
     for window in windows:
-        level[window.rows] *= window.plan.common
-        beside[window.rows] *= _scaled(window.plan.own)[class_of]
+        level[window.rows] *= window.common
+        beside[window.rows] *= _scaled(window.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
 
 

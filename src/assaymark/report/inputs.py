@@ -219,11 +219,7 @@ class RunIndex(Index):
         if dimension in self.statuses:
             return self.statuses[dimension]
         kappa = self.gating(dimension)
-        return None if kappa is None else self.permits(kappa)
-
-    def permits(self, kappa: Measurement) -> AgreementStatus:
-        """What an agreement permits by the plan's gates."""
-        return Rules.of(self.study).status(kappa.value)
+        return None if kappa is None else Rules.of(self.study).status(kappa.value)
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""

@@ -79,7 +79,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
         alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
         same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
-        parts.append(Text(f"  {clean(judge, 60)}: {alike} {same}"))
+        parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
     parts += _lines(scores.pairs_words(book))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]

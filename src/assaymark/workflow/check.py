@@ -350,6 +350,8 @@ def _rows(table: Any) -> Rows:
         path = Path(table)
         if not path.exists():
             raise runs.missing(path, "score table")
+        if (path / "plan.toml").is_file():
+            raise PlanError(f"{path} is a run folder and no table; to show it: assaymark report {path}")
         if path.is_dir() and any(path.glob("**/*.parquet")):
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
@@ -467,7 +469,9 @@ def _default_plan(
     # it. Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers
     # that every judge scored, and so does a table of several formats, as each has a gate of its own.
     plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
-    form = None if read.levels else "icc"  # shares of wins are no levels, so they have no kappa
+    # Shares of wins, and scores between the ends of 0..1, are no levels: kappa would round them to pass and fail.
+    between = read.scale == (0, 1) and bool(((columns.scores > 0) & (columns.scores < 1)).any())
+    form = "icc" if between or not read.levels else None
     if not asked.all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
     changes: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
+from assaymark.text import count_of
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
@@ -194,7 +195,7 @@ class VerifiedRun:
                     what = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
                     self.differs(folder.path / name, what if name in there else "is gone")
         if len(self.differences) == before:
-            self.same += (f"{self.name(folder.sums)}: {len(listed)} files that are handed on",)
+            self.same += (f"{self.name(folder.sums)}: {count_of(len(listed), 'handed-on files')}",)
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:

@@ -166,7 +166,7 @@ STUDY: Final = runs.Track(
     format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
-        "assaymark season": "{0} holds a season; use: assaymark season",
+        "assaymark season": "{0} holds a season; use: assaymark season judge {0}, or season publish {0}",
     },
     texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
 )  # fmt: skip
@@ -210,11 +210,10 @@ def lock(
     first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
-    folder.refuse_others(not folder.check.is_file(), "study")
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
-    with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
+    with runs.new_folder(folder.path) if study.substrate is not None or folder.check.is_file() else nullcontext():
         cycles = prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)

@@ -31,7 +31,7 @@ from assaymark.metrology.simulation import (
 from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
-from assaymark.text import clean
+from assaymark.text import clean, count_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,7 +411,7 @@ def _ways(
             return joined(table, simulate_scores(drawn, rng), rng)
 
         size = clusters * (count // clusters)
-        words = f"{size} more cycles in {clusters} new cluster{'' if clusters == 1 else 's'}"
+        words = f"{count_of(size, 'more cycles')} in {count_of(clusters, 'new clusters')}"
         ways.append((CallOption(name, words, round(size * price)), more, study))
     state = "ok"
     if len(table.judges) < 2:

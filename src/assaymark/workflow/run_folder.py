@@ -237,7 +237,9 @@ class Track:
     def stored(self, folder: RunFolder) -> dict[str, Any]:
         """The lock of this kind in a run folder, before the plan is held against it."""
         if not folder.lock.is_file():
-            raise PlanError(self.absent.format(folder.path))
+            table, path = "{0} is of a checked table, which has no such step; run: assaymark report {0}", folder.path
+            places = ("FOLDER", path) if path.is_file() else (path, "FILE")
+            raise PlanError((table if folder.check.is_file() else self.absent).format(path, *places))
         stored = read_lock(folder)
         form = str(stored.get("format"))
         if form != self.format:
@@ -361,6 +363,7 @@ def file_sha256(path: Path) -> str:
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
     """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
+    RunFolder(path).refuse_others(not RunFolder(path).check.is_file(), "run")
     try:
         created = [parent for parent in (path, *path.parents) if not parent.exists()]
         path.mkdir(parents=True, exist_ok=True)

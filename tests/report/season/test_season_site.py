@@ -201,6 +201,14 @@ def test_every_claim_is_counted_once_on_the_first_page():
         shown = sum(getattr(one, "covers", 1) for one in (*level.claims, *level.more))
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + int(re.sub(r"\D", "", level.rest) or 0) == every, level.level
+    pairs = [one for one in run.decided.verdicts if one.kind == "above" and one.verdict.publication_level != "no-claim"]
+    weak = said("claim.reason.agreement.methodology", kappa="0.27", ends="", cut=0.4)
+    few = replace(run, decided=replace(run.decided, verdicts=(*pairs, replace(band, reasons=(weak,)))))
+    alone = season_pages.SeasonIndex.of(few, season_pages.Words(made.made_catalogue()))
+    said_of = [one for level in season_pages.said_levels(alone)[:2] for one in (*level.claims, *level.more)]
+    assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
+    first, *rest = season_pages.said_levels(alone)[2].claims
+    assert (rest, first.why) == ([], (("No lead over every other agent is supported. ", False),))
 
 
 def test_a_single_judge_leaves_every_rank_open_has_the_range_of_the_tier_and_a_plan_without_efficiency():

@@ -99,7 +99,7 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent_and_wi
     detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
     [row] = preferences(20.0, low=15.0, high=25.0, detail=detail, n=14, n_of="periods").rows
     assert row[5].startswith("It favours its family, by 15.0 points or more. Its family has one agent here")
-    assert row[4].endswith("(14 periods)")
+    assert row[4] == "+15.0 to +25.0 (14 periods)"
     assert preferences(None, state="no agent of its family") is None
 
 
@@ -115,7 +115,7 @@ def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
     sentences, names = season_pages.blinding_blocks(season_pages.SeasonIndex.of(run))
     replaced = sum(line.count for line in run.blinding if line.state == "replaced")
-    assert f"replaced {replaced} names" in sentences.items[0]
+    assert f"replaced names in {replaced} places and left them in" in sentences.items[0]
     assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final
@@ -19,11 +19,19 @@ from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
 
 _FRONT: Final = ("first", "beats", "band")
+_PAIRS: Final = ("above", "within")
 _SHOWN, _GROUPS, _RESTS, _MOST = 20, 2, 6, 4
 _ROOM: Final = 160
 _SHARED: Final = ("season.kappa", "contrast", "length.contrast")
 _UNTESTED: Final = "claim.reason.untested_first"
 _NO_LEAD: Final = said("claim.reason.no_lead")
+
+
+def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerdict]) -> list[SeasonVerdict]:
+    """The supported pairs of agents, where no claim about a single one is supported."""
+    if any(one.verdict.publication_level != "no-claim" for one in single):
+        return []
+    return [one for one in among if one.kind in _PAIRS and one.verdict.publication_level != "no-claim"]
 
 
 def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
@@ -33,9 +41,10 @@ def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
 
 
 def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
-    """The three levels in order: claims about single agents; pairs are on the page of all claims."""
+    """The three levels in order: claims about single agents, or else the supported pairs; others have another page."""
     verdicts, words, parts = book.run.decided.verdicts, book.words, []
     front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
+    front += _supported_pairs(front, verdicts)
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
         quotes = [said_claim(book, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
@@ -78,16 +87,18 @@ def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -
 
 
 def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
-    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
+    """The levels at which there is a claim about an agent, or else about supported pairs with it."""
     parts, words = [], book.words
+    of_agent = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects]
+    front = [one for one in of_agent if one.kind not in _PAIRS]
+    front += _supported_pairs(front, of_agent)
     for level in LEVELS:
-        mine = [verdict for verdict in book.run.decided.verdicts if book.agent.name in verdict.verdict.claim.subjects
-                and verdict.kind not in ("above", "within") and verdict.verdict.publication_level == level]  # fmt: skip
+        mine = [one for one in front if one.verdict.publication_level == level]
         lines: list[Quote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
             about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
-        more, first = len(lines) - _MOST, 1 if level == "no-claim" else _GROUPS
+        more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
         if lines:
             parts.append(_part(words, level, lines[:first], lines[first:_MOST], rest))
@@ -107,7 +118,11 @@ def reasons_of(book: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
         return verdict.reasons
     firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
     reasons = [why for why in verdict.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
-    return tuple(reasons) if _NO_LEAD in reasons else (*reasons, said("claim.reason.no_claimed_lead"))
+    if _NO_LEAD in reasons:
+        return tuple(reasons)
+    # What stops a claim stands before what is only a condition of one.
+    weak = [why for why in reasons if why.key == "claim.reason.agreement.methodology"]
+    return (*(why for why in reasons if why not in weak), said("claim.reason.no_claimed_lead"), *weak)
 
 
 def _unsupported_first(verdict: SeasonVerdict) -> bool:

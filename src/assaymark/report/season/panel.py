@@ -206,7 +206,7 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
         large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
         if item.low is not None and item.high is not None:
-            interval, large = f"{words.span(item.low, item.high, 0, sign=True)} ({rests})", False
+            interval, large = f"{words.span(item.low, item.high, 1, sign=True)} ({rests})", False
         if gap is None:
             reading = words("preference.none")
         elif item.low is None or item.high is None:

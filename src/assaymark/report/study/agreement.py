@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from assaymark.claims import Rules
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -247,15 +248,16 @@ def agreement_section(book: RunIndex) -> b.Section:
         for d, m in ordered
     ]  # fmt: skip
     heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
-    order, by_format = {name: at for at, name in enumerate(book.dimensions)}, []
+    order, by_format, rules = {name: at for at, name in enumerate(book.dimensions)}, [], Rules.of(book.study)
     within = [m for m in book.every(KAPPA) if "format" in m.labels]
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
     for item in within:
         few = item.state.startswith("too few") or item.value is None
         kappa = book.to(item, f"{book.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
+        permits = t.state_words(item) if few else t.AGREES[rules.status(item.value)]
         by_format.append((
             book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60), kappa, count(item.n),
-            t.count_in(item, "clusters", "not stated"), t.state_words(item) if few else t.AGREES[book.permits(item)],
+            t.count_in(item, "clusters", "not stated"), permits,
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "

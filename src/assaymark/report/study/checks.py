@@ -467,6 +467,8 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
             "Find out in which texts judges and people differ most; another panel, or another rubric, may not.", 0, 0),
         "preregistration": ("Lock the plan before new decisions are scored.", 0, 0),
     }.get(field, ("Complete what is missing and judge it again.", 0, 0))  # fmt: skip
+    if field == "agreement" and len(book.study.families) == 1:
+        fix, calls, judges = "Add a judge of another maker: \0.", decided, 1
     return fix.replace("\0", _calls(book, calls, judges))
 
 
@@ -564,6 +566,8 @@ def limits_of(book: RunIndex) -> list[Limit]:
                             "the scores had been seen when the plan was locked"),
         "missing_replies": ("Scores are missing", f"{some or 'some '}scores are missing, or those of a judge left out"),
     }  # fmt: skip
+    if len(run.study.families) == 1:
+        wording["agreement"] = "Agreement cannot be measured", "all judges are of one family; two are needed"
     if table is not None:
         wording |= {
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),

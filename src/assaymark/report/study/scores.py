@@ -246,7 +246,7 @@ def agree_words(book: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if not known(item):
-        return f"Not known: {t.shown(item)}."
+        return f"Not known: {t.shown(item).removeprefix('not measurable: ')}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
     sentence = f"{answer}: {book.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
     odd = odd_judge(book, item.value)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SEASON: Final = runs.Track(
     format="assaymark season lock 2",
-    absent="{0} holds no season; make one with: assaymark season init FILE --out {0}",
+    absent="{0} holds no season; make one with: assaymark season init {2} --out {1}",
     others={"": "{0} holds no season but a study or a benchmark; use another folder"},
     texts="texts of this version",
     restore="restore it, or use a new run folder",

@@ -259,7 +259,7 @@ def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
                 problems.append(Problem(f"{language}, name", what))
                 continue
         except InputError as exc:
-            problems += [Problem(f"{language}, {inner.where}", inner.what) for inner in exc.problems]
+            problems += [Problem(f"{language}, {inner.where}".removesuffix(", "), inner.what) for inner in exc.problems]
             continue
         except UnknownNameError as exc:
             problems.append(Problem(language, f"{exc}; or name a TOML file (FILE.toml)"))
