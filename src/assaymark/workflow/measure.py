@@ -188,8 +188,9 @@ def _measured(
         for name, context in store.each_context({record.context_id for record in records}):
             of_rows = filter(attrgetter("instrument"), context.facts)
             material[name] = Material.of(replace(context, prompt="", facts=tuple(of_rows)))
-        rng = np.random.default_rng([study.seed, 2])
-        evidence = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
+        evidence = evidence_summary(
+            store.read(EVIDENCE), records, material, rng=np.random.default_rng([study.seed, 2]), level=level
+        )
     return [*measurements, *evidence, forecast_mismatches(records)]
 
 
