@@ -175,6 +175,13 @@ def read_model(kind: type[M], text: str, source: str) -> M:
         raise InputError(source, problems_of(exc, kind)) from None
 
 
+_TELLING: Final = {
+    "calendar": "a season; use: assaymark season init", "pipeline": "a benchmark; use: assaymark bench",
+    "questions": "a benchmark; use: assaymark bench", "substrate": "a study; use: assaymark run",
+}  # fmt: skip
+"""What a file is of, by a table that no other kind of plan has."""
+
+
 def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
     """A plan from the table in its file."""
     refuse_version_1(raw, source)
@@ -182,6 +189,8 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
         return kind.model_validate(raw)
     except ValidationError as exc:
         problems = plan_problems(exc, kind)
+    if other := [what for key, what in _TELLING.items() if key in raw and key not in kind.model_fields]:
+        raise InputError(source, [f"is the file of {other[0]}"])
     if all(problem.where for problem in problems):  # rules of the whole were not reached, names among them
         for what in [key for key in ("agents", "judges") if isinstance(raw.get(key), list)]:
             names = [entry.get("name") for entry in raw[what] if isinstance(entry, dict)]

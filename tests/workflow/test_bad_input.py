@@ -24,6 +24,7 @@ def edited(tmp_path, *changes: tuple[str, str]):
 
 def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(imported, tmp_path, capsys):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "season.toml").write_text("[calendar]")
     for name in ("empty", "records"):
         (tmp_path / name).mkdir()
     there = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
@@ -33,6 +34,7 @@ def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(impo
         (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
         (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
         (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
+        (["run", "{tmp}/season.toml", "--out", "{tmp}/none"], "is the file of a season; use: assaymark season init"),
         (["demo", "--out", "{run}"], "holds other records already"),
         (["measure", "{run}"], "has no locked plan"), (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
         (["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,6 +72,10 @@ def test_it_is_shown_and_checked_for_a_program_and_for_a_person(made, capsys):
     assert shown["as_of"].startswith("2020-03-20")
     assert all(one["day"] <= "2020-03-20" for one in shown["instruments"] if "day" in one)
     assert {one["state"] for one in shown["macro"]}
+    assert main(["data", "show", str(made)]) == 0
+    assert re.search(r"bond +15 +2015-01-01 +2025-12-31 +42,694 +356 +2", capsys.readouterr().out)  # in 80 columns
+    assert main(["data", "show", str(made), "--at", "2024-03-05"]) == 0
+    assert "…" not in capsys.readouterr().out
     assert document("check")["problems"] == []
     assert main(["data", "check", str(made)]) == 0
     out = capsys.readouterr().out

@@ -57,13 +57,13 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
         # One row a class.
         table = Table(box=None, pad_edge=False)
         table.add_column("Class")
-        for title in ("number", "first day", "last day", "closes", "missing", "long gaps"):
+        for title in ("number", "first day", "last day", "closes", "missing", "long\ngaps"):
             table.add_column(title, justify="right")
         table.add_column("index")
         for overview in overviews:
             name = CLASS_NAMES[overview.asset_class].replace("_", " ")
             numbers = (count(overview.bars), count(overview.missing), count(overview.long_gaps))
-            line = sparkline(np.log(np.where(overview.index > 0, overview.index, np.nan)), 16)
+            line = sparkline(np.log(np.where(overview.index > 0, overview.index, np.nan)), 10)
             table.add_row(name, str(overview.instruments), str(overview.first), str(overview.last), *numbers, line)
         parts += [Text(), table]
     rest = (
@@ -109,7 +109,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             ]  # fmt: skip
             close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
             closes.add_row(Text(clean(member.listing.id, 24)), close, str(member.day), *changes,
-                           sparkline(member.path))  # fmt: skip
+                           sparkline(member.path, 14))  # fmt: skip
         if instrument is None and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             closes.add_row(Text(more, style="dim"), *[""] * 6)
