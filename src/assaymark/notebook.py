@@ -14,7 +14,6 @@ from assaymark.text import NBSP, clean, count, visible
 
 __all__ = ["Rows"]
 
-
 T = TypeVar("T")
 
 _WIDTH, _MOST_SHOWN = 100, 20

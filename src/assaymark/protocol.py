@@ -21,7 +21,6 @@ HUMAN_MODEL: Final = "human/table"
 HUMAN_FAMILY: Final = "human"
 """The family of every judge that is people."""
 
-
 Scale = tuple[float, float]
 """The lowest and the highest score that a judge can give."""
 

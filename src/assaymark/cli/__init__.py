@@ -50,7 +50,8 @@ def main(argv: list[str] | None = None) -> int:
         gc.set_threshold(*_COLLECTED)
         opts.ALONE.set(True)
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
-            opts.without("pandas", "charset_normalizer")  # Arrow and NumPy would take half a second for them
+            # Arrow, NumPy and SciPy would take more than half a second for them
+            opts.without("pandas", "charset_normalizer", "numpy.f2py", "numpy.testing")
     with opts.logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)

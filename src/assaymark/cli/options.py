@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,11 +65,17 @@ ALONE: Final = ContextVar("alone", default=False)  # whether the process is the 
 
 
 def without(*modules: str) -> None:
-    """Say that modules are not there, where the process is the command's alone: others load them, and need them not."""
+    """Say that modules are not there, where the process is the command's alone: others load them, and need them not.
 
-    def refuse(fullname: str, _path: object, _target: object = None) -> None:
-        if fullname in modules:
-            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
+    One within a package, which could not do without it, is there and empty.
+    """
+
+    def refuse(fullname: str, _path: object, _target: object = None) -> ModuleSpec | None:
+        if fullname not in modules:
+            return None
+        if "." in fullname:
+            return ModuleSpec(fullname, None, is_package=True)
+        raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
     if ALONE.get():
         sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))

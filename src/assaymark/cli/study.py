@@ -173,7 +173,7 @@ def run(
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
     if {*re.findall(r"""["']([\w.-]+)/""", text)} <= {"reference"}:  # whoever is named, every model is built in
-        opts.without("pandas")  # Arrow would load it, and nobody else's code is there that may want it
+        opts.without("pandas", "numpy.f2py", "numpy.testing")  # Arrow and SciPy load them; nobody else may want them
     models = opts.payer(ctx)
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))

@@ -379,7 +379,6 @@ _TEXTS: Final = {f"{what}_{side}": float(side in "a1") for what in ("agent", "mo
 _SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu", "1_swapped")
 _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 
-
 PairOrders = Mapping[str, int]
 """Pairs that a judge saw in ``both`` orders: how many, and what became of them (``same_text``, ``same_place``,
 ``first_place``, ``one_tie``)."""

@@ -161,7 +161,6 @@ WINDOW = 41
 
 _YEAR = 252
 
-
 CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
 """A calibrated figure, its class, its target in words, the allowed range, and what each seed's market has."""
 

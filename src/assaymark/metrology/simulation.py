@@ -231,7 +231,6 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
 
 _ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
 
-
 _DIGEST = "simulated"
 
 

@@ -30,7 +30,6 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Labels by other words: agents may be called as a judge family is."""
 
-
 Measured = tuple[Measurement, Row]
 """A measurement and its row, whose last cell holds the records that it was computed from, where they have pages."""
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -185,10 +186,11 @@ def _measured(
     if evidence is None:
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
-            about = tuple(fact for fact in context.facts if fact.instrument)
-            material[name] = Material.of(replace(context, prompt="", facts=about))
-        rng = np.random.default_rng([study.seed, 2])
-        evidence = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
+            of_rows = filter(attrgetter("instrument"), context.facts)
+            material[name] = Material.of(replace(context, prompt="", facts=tuple(of_rows)))
+        evidence = evidence_summary(
+            store.read(EVIDENCE), records, material, rng=np.random.default_rng([study.seed, 2]), level=level
+        )
     return [*measurements, *evidence, forecast_mismatches(records)]
 
 

@@ -262,8 +262,9 @@ def audited(
         for decision in shared[name]:
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
-    drawn, sure = np.random.default_rng([study.seed, 2]), study.inference.level
-    audit.append((evidence, evidence_summary(evidence, honest, materials, rng=drawn, level=sure)))
+    audit.append((evidence, evidence_summary(
+        evidence, honest, materials, rng=np.random.default_rng([study.seed, 2]), level=study.inference.level,
+    )))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

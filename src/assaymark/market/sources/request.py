@@ -158,7 +158,6 @@ def outdated_uses_of(client: str) -> Iterator[None]:
 SECRETS = ("api_key", "token")
 """Options whose values are never shown and never stored."""
 
-
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 

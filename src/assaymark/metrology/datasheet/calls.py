@@ -157,7 +157,6 @@ _DENSE = 1 << 25  # (judge, pair) places up to which a table with a place for ea
 _NAMED = 5  # faulty rows that an error lists one by one
 _NONE = len(VERDICTS)
 
-
 _ASKED = range(len(OUTCOMES) + 1)  # the last stands for a call that was not asked
 _UNUSABLE, _EVEN = OUTCOMES.index("invalid"), OUTCOMES.index("no preference")
 _AHEAD = (1, -1, 0)  # which content each usable outcome puts ahead in the first order: u stands in slot 1

@@ -24,7 +24,6 @@ _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
-
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "dark_current": ("vacuum", "Null-pair preference"),
     "graded_vacuum": ("vacuum", "Preference, nearly identical texts"), "delta0.raw": ("equal", "False preference"),

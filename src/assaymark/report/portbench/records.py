@@ -144,7 +144,6 @@ _STATES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _TEXT, _ROWS, _CELL, _QUESTION = 4_000, 8, 120, 6_000
 
-
 Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
 """What a page shows of a stage: heads, rows, and the arithmetic in words."""
 

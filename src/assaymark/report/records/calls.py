@@ -29,7 +29,6 @@ OVERVIEW: Final = "judgments/index.html"
 SEARCH: Final = "search.html"
 """The search over all judgments and calls of a study."""
 
-
 BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
 """What the pages of records share."""
 
