@@ -208,7 +208,7 @@ def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, capsys)
     said = capsys.readouterr().out
     assert "log: 2 agents, 2 instruments, 2025-10-09 to 2025-10-09" in said
     assert "1 week: this season cannot rank agents" in said
-    assert "noise is not measured: this season cannot rank agents; repetitions are needed, 2 or more each (got" in said
+    assert "there is no panel ([[panel]]): this season can be neither graded nor published" in said
     assert f"next: assaymark season judge {run.path}" in said
     assert tracks.open_season(run).preflight[0].startswith("1 week: ")
 

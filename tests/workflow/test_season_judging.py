@@ -297,6 +297,8 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
     ):
         with pytest.raises(error, match=words):
             tracks.judge_season(one, WHO)
+    assert main(["season", "publish", str(bare.path), "--out", str(tmp_path / "site")]) == 1
+    assert "no panel of models that could grade it; name judges" in capsys.readouterr().err
     assert main(["season", "judge", str(bare.path)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -262,7 +262,10 @@ def season_init(
     once = [*(["replicates 1"] if season.replicates < 2 else []), *once]
     noise = "noise is not measured: this season cannot rank agents; repetitions are needed, 2 or more each (got "
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    say(ctx, value, [head, *locked.preflight, *([f"{noise}{', '.join(once)})"] if once else []), f"next: {then}"])
+    warning = [f"{noise}{', '.join(once)})"] if once else []
+    if not season.panel:
+        warning = ["there is no panel ([[panel]]): this season can be neither graded nor published"]
+    say(ctx, value, [head, *locked.preflight, *warning, f"next: {then}"])
 
 
 @season.command(
