@@ -111,6 +111,8 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
      ["assaymark: scores.csv: header: no name of a column is known (the table has 'q1', 'ash', 'gpt-4o', '3'); the"]),
     "cells that nothing separates": ("item agent judge score\nq1 ash gpt-4o 3\n", (),
      ["(the table has 'item agent judge score'; cells are separated by a comma, semicolon, tab or bar); the first"]),
+    "scores in a list": ('{"item": 1, "model": "a", "judgments": [{"judge": "b", "score": 3}]}\n' * 2, (),
+     ["no column is the judge", "'judgments'; kept as JSON text: judgments, while each score needs a row)"]),
     "columns in objects": ('{"item": 1, "model": {"name": "a"}, "by": {"judge": "b"}, "out": {"mark": 3}}\n' * 2, (),
      ["--map agent=model.name", "--map judge=by.judge; a judge alone is named with --judges", "--map score=out.mark"]),
     "one column a system": (text([("q1", "gpt-4o", 3, 4)], "item,judge,ash,birch"), (),

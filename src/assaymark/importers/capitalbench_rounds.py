@@ -413,7 +413,6 @@ _ALLOWED = ("round_id", *_NEEDED, *_MARKET, *_OUTCOME_FILES)
 _RENDERED = "rendered model input (round metadata and mechanical appendix)"
 """What every agent saw and no round kept."""
 
-
 _LIMITS: Mapping[str, tuple[str, float, str, str]] = {
     "min_holdings": ("min_holdings", 1.0, "count", "portfolio"),
     "max_holdings": ("max_holdings", 1.0, "count", "portfolio"),

@@ -44,7 +44,6 @@ KINDS: tuple[records.RationaleKind, ...] = ("summary", "portfolio", "risk", "can
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
 
-
 _Answer = tuple[str, int, str, int]
 
 

@@ -425,7 +425,6 @@ def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 _AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
 _OUTCOME = re.compile(rf"(?:^|[_\s.-])(?:{_AFTERWARDS})(?:$|[_\s.-]|\d)", re.I)
 
-
 _MEASURES = frozenset({
     "return", "returns", "ret", "price", "prices", "close", "pnl", "alpha", "performance", "change", "move",
 })  # fmt: skip

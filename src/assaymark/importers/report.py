@@ -294,7 +294,6 @@ EQUAL_WEIGHT: Final = "equal weight"
 CASH: Final = "cash"
 """The baseline that holds its capital."""
 
-
 RecordedFill = tuple[str, str, str, int, str, float, float | None, float]
 """Day, agent, record id, number, symbol, signed units, price (None: not known) and cost of an action carried out."""
 

@@ -195,6 +195,7 @@ class Cells:
     def need(self, *roles: str) -> None:
         """Note every role without which this shape cannot be read, with the column that may be meant."""
         columns = listed([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
+        columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
         free, header = self.free(), self.file.unit == "line"
         if not self.roles and not self._open:
             one = "; cells are separated by a comma, semicolon, tab or bar" if header and len(self.plain) == 1 else ""
