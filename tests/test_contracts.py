@@ -63,8 +63,8 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 92_161, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
-    "functions": 4_658, "records": 443, "keywords that repeat a name": 724, "private functions with one use": 248,
+    "lines of source": 92_171, "modules": 245, "modules of one folder": 24, "modules under 80 lines": 3,
+    "functions": 4_659, "records": 443, "keywords that repeat a name": 724, "private functions with one use": 248,
     "lines of tests": 70_086, "lines of documentation": 7_480,
 }  # fmt: skip
 
@@ -79,7 +79,7 @@ def sizes() -> dict[str, int]:
     pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     decorators = [ast.unparse(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.decorator_list]
     return {
-        "lines of source": sum(len(source.splitlines()) for source in text.values()),
+        "lines of source": 92_171sum(len(source.splitlines()) for source in text.values()),
         "modules": len(text),
         "modules of one folder": max(Counter(path.parent for path in text).values()),
         "modules under 80 lines": sum(
@@ -87,7 +87,7 @@ def sizes() -> dict[str, int]:
             for path, source in text.items()
             if path.stem not in ("__init__", "__main__")
         ),
-        "functions": sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
+        "functions": 4_659sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
         "records": sum("dataclass" in one for one in decorators),
         "keywords that repeat a name": sum(
             one.arg is not None and one.arg == getattr(one.value, "attr", getattr(one.value, "id", None))

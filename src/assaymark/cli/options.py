@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,15 +68,18 @@ ALONE: Final = ContextVar("alone", default=False)  # whether the process is the 
 def without(*modules: str) -> None:
     """Say that modules are not there, where the process is the command's alone: others load them, and need them not.
 
-    One within a package, which could not do without it, is there and empty.
+    One within a package is there, and read when something of it is used.
     """
 
-    def refuse(fullname: str, _path: object, _target: object = None) -> ModuleSpec | None:
+    def refuse(fullname: str, path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
         if fullname not in modules:
             return None
-        if "." in fullname:
-            return ModuleSpec(fullname, None, is_package=True)
-        raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
+        if "." not in fullname:
+            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
     if ALONE.get():
         sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))

@@ -31,13 +31,14 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class JudgingSession:
     """A run folder, its plan, and whoever answers; decisions are read and rendered once, when they are needed."""
 
     folder: RunFolder
     locked: Locked
     models: Mapping[str, Model]
+    evidence: tuple[Measurement, ...] | None = None  # what is measured of numbers in texts, once they were checked
 
     @property
     def store(self) -> Store:
@@ -94,6 +95,14 @@ class JudgingSession:
         """What the judges gave, read and analysed once for the outside judge and for measuring."""
         study, scores = self.locked.study, Scores.of(self.store, self.locked, self.selection)
         return scores, metrology.analyse(scores.honest, study, np.random.default_rng([study.seed, 1]))
+
+    def results(self) -> dict[str, Any]:
+        """What judging made that `measure` would make once more, as its arguments."""
+        made, study = vars(self), self.locked.study
+        found = {name: made.get(name) for name in ("analysed", "evidence")}
+        if study.oracle and "shown" in made:  # the oracle reads what judges were shown
+            found["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
+        return found
 
     def of_people(self) -> list[Judgment]:
         """What the people on the panel graded."""
@@ -204,7 +213,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     with beside(audit_of, folder, study, processes=both and large) as audit_beside:
         if both and not large:  # contexts are parsed once, for prompts and numbers
             contexts = audited(store.each_context(), session.selection.honest, study, audit)
-            vars(session)["shown"] = user_messages(session.decisions, contexts, study)
+            session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
@@ -233,7 +242,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
                 store.write(PROBE, judgments, basis)
                 reasked += more
         if EVIDENCE in pending:
-            evidence, vars(session)["of_evidence"] = audit[0] if audit else audit_beside()
+            evidence, session.evidence = audit[0] if audit else audit_beside()
             store.write(EVIDENCE, evidence, plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 

@@ -72,11 +72,8 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     decide(folder, models)
     session = study_calls.JudgingSession(folder, open_locked(folder), models)
     judge(folder, models, session)
-    study = session.locked.study
-    shown = vars(session).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
-    oracle = None if shown is None else judging.oracle_scores(session.decisions, (), study, shown)
-    analysed, evidence = vars(session).get("analysed"), vars(session).get("of_evidence")
-    del session, shown
+    study, results = session.locked.study, session.results()
+    del session
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
@@ -84,7 +81,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, oracle, analysed, evidence)
+    measure(folder, **results)
     claim(folder)
     return report(folder)
 
