@@ -79,7 +79,7 @@ def sizes() -> dict[str, int]:
     pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     decorators = [ast.unparse(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.decorator_list]
     return {
-        "lines of source": 92_171sum(len(source.splitlines()) for source in text.values()),
+        "lines of source": sum(len(source.splitlines()) for source in text.values()),
         "modules": len(text),
         "modules of one folder": max(Counter(path.parent for path in text).values()),
         "modules under 80 lines": sum(
@@ -87,7 +87,7 @@ def sizes() -> dict[str, int]:
             for path, source in text.items()
             if path.stem not in ("__init__", "__main__")
         ),
-        "functions": 4_659sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
+        "functions": sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
         "records": sum("dataclass" in one for one in decorators),
         "keywords that repeat a name": sum(
             one.arg is not None and one.arg == getattr(one.value, "attr", getattr(one.value, "id", None))
