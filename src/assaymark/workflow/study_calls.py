@@ -188,8 +188,8 @@ def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
-_WORTH_A_PROCESS: Final = 3000
-"""Decisions from which on a process of its own saves more than its start and a second reading of contexts cost."""
+_WORTH_A_PROCESS: Final = 300
+"""Decisions from which on a process of its own saves more time than its start and a second reading of contexts take."""
 
 
 @dataclass(frozen=True, slots=True)
