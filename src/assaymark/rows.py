@@ -544,11 +544,11 @@ def _delimited(
         table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
     else:
         line = line[1:]
-    if any(column.null_count == 0 for column in table.columns):
-        pass
-    elif (empty := np.logical_and.reduce([column.is_null().to_numpy() for column in table.columns])).any():
-        table, line = table.filter(pa.array(~empty)), line[~empty]  # as spreadsheets write them below a table
-        notes.append(f"rows without a value, left out: {empty.sum():,}")
+    if all(column.null_count for column in table.columns):
+        empty = np.logical_and.reduce([column.is_null().to_numpy() for column in table.columns])
+        if empty.any():  # as spreadsheets write them below a table
+            table, line = table.filter(pa.array(~empty)), line[~empty]
+            notes.append(f"rows without a value, left out: {empty.sum():,}")
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(notes)

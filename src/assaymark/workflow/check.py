@@ -350,7 +350,7 @@ def _rows(table: Any) -> Rows:
         path = Path(table)
         if not path.exists():
             raise runs.missing(path, "score table")
-        if (path / "plan.toml").is_file():
+        if RunFolder(path).plan.is_file():
             raise PlanError(f"{path} is a run folder and no table; to show it: assaymark report {path}")
         if path.is_dir() and any(path.glob("**/*.parquet")):
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")

@@ -447,14 +447,8 @@ class _Maker:
     """Makes the questions of one set, day after day, so that one day is in memory at a time."""
 
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
-        self.source, self.seed, self.window, self.horizon, self.lookback = (
-            history.source,
-            seed,
-            window,
-            horizon,
-            lookback,
-        )
-        self.made = Counter[Template]()
+        self.source, self.seed, self.made = history.source, seed, Counter[Template]()
+        self.window, self.horizon, self.lookback = window, horizon, lookback
         whole = draws.day_end(history, history.days.size - 1).prices(history.days.size)
         # Columns of the whole market: an instrument may list after the day of a question and before the end.
         self.columns = {name: at for at, name in enumerate(whole.ids)}

@@ -51,7 +51,6 @@ from assaymark.workflow.tracks.season_facts import (
     season_material,
     season_notes,
 )
-from assaymark.workflow.tracks.season_judge import refuse_unjudgeable
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
 
@@ -165,6 +164,8 @@ def decide_judged_season(
     stored, store = stored_season(folder), Store(folder)
     if store.digest(rows.GRADES) is None or not store.rows(rows.GRADES):
         if not stored.season.panel:
+            from assaymark.workflow.tracks.season_judge import refuse_unjudgeable
+
             refuse_unjudgeable(folder, stored.season, store)
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     note("reading the records", 0, 3)
