@@ -180,7 +180,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
             t.alpha(book.needed(resting[0].claim.dimension)),
         )
         tail = f"; without them adjusted {t.p_words(min(ps))}, {needed} needed. " if ps else ". "
-        if not any(book.pair("recusal.contrast", v) for v in resting):  # the conflict is in the orders that these wait for
+        if not any(book.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
     parts += outside_words(book, clear)
