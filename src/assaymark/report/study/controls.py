@@ -127,7 +127,7 @@ def controls_section(book: RunIndex) -> b.Section:
         n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
         if known(halo):
             liking = "no judge shares its family"
-            if family := halo.detail.get("family"):  # the extra points for its own texts, and whether it is left out for that
+            if family := halo.detail.get("family"):  # extra points for its own texts
                 out = ", left out" if halo.detail.get("triggered") else ""
                 liking = book.to(halo, f"{t.signed(halo.value)} from judge family {clean(str(family), 40)}{out}")
         rows.append((
