@@ -328,7 +328,7 @@ def names_allowed(book: RunIndex) -> bool:
 
 
 def all_built_in(book: RunIndex) -> tuple[bool, bool]:
-    """Whether all judges, and whether all agents, are built in."""
+    """Two flags: all judges are built in, and all agents are built in."""
     run = book.run
     graders, makers = {planted.name for planted in run.reference_panel}, {agent.name for agent in run.reference_agents}
     agents = {agent.name for agent in run.study.agents} or set(book.agents)

@@ -441,7 +441,7 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 
 
 def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
-    """What would lift a limit, with its price. It never depends on which agent is ahead."""
+    """The fix that would lift a limit, with its price. It never depends on which agent is ahead."""
     run, panel, decided = book.run, len(book.study.judges), book.answers
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]

@@ -465,7 +465,7 @@ def outside_name(book: RunIndex) -> str:
 
 
 def outside_state(book: RunIndex) -> str:
-    """Whether, and about how many pairs, the held-out judge was asked."""
+    """The state of the held-out judge in a few words: not asked, not needed, or asked about so many pairs."""
     item, asked = book.one("probe.state"), len(book.known("probe.contrast"))
     if item is not None and item.state != "ok":
         return t.state_words(item)
@@ -483,7 +483,7 @@ def finds(item: Measurement) -> bool:
 
 
 def found_words(item: Measurement) -> str:
-    """Whether the held-out judge finds a difference, with its p-value; never in which direction."""
+    """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
     return ("a difference" if finds(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
 
 
@@ -551,7 +551,7 @@ def people_section(book: RunIndex) -> b.Section | None:
 
 
 def people_words(book: RunIndex) -> str:
-    """Who graded how much, agreement of judges and people, and the outcomes for the orders; empty without people."""
+    """Numbers of graders and grades, agreement of judges and people, outcomes for orders; empty without people."""
     sample = book.one("human.sample", dimension=AGGREGATE)
     if sample is None:
         return ""

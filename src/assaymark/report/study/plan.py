@@ -267,7 +267,7 @@ def noise_section(book: RunIndex) -> b.Section:
 
 
 def records_section(book: RunIndex) -> b.Section:
-    """What is missing from the records, and which records were left out."""
+    """Gaps in the records, and the records that were left out."""
     missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
     silent = sum(not judged_text(decision).strip() for decision in records)
     if silent:
