@@ -137,7 +137,7 @@ def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
     unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
-    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
+    """Make the calls without a reply, directly or in batches as the plan says; new models get one trial call first."""
     # Check that every external model that has calls left is known and has its key.
     outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
     samples = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}

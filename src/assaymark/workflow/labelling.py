@@ -580,7 +580,7 @@ def _table_frame(checked: Checked, read: ScoresRead) -> Frame:
 
 
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
-    """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
+    """Return the records that people can grade: of a run, an import (by ``rubric``), a judged season or a table."""
     if folder.check.is_file():
         checked, _, read = read_again(folder)
         return _table_frame(checked, read)

@@ -68,7 +68,7 @@ def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour
 
 
 def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
-    """The oracle's score of constraint awareness of every selected record that is made of orders, by record id."""
+    """Return the oracle's score of constraint awareness of each selected record that consists of orders, by id."""
     decisions: Sequence[Decision] = store.read(DECISIONS)
     return oracle_scores(decisions, store.each_context(), locked.study)
 
