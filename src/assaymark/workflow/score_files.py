@@ -388,7 +388,7 @@ _SHOWN: Final = 2  # problems listed for one partition
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """How partitions are summed: method, number of workers, Ray address, and seconds allowed each; see `map_chunks`."""
+    """Settings for summing partitions: method, workers, Ray address, and seconds allowed each; see `map_chunks`."""
 
     how: How = "serial"
     workers: int | None = None

@@ -72,7 +72,7 @@ class SeasonAsker:
         self.made = 0
 
     def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
-        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
+        """Make the calls without a reply. If a reply is not JSON, make one more call, and its reply counts."""
         asked = {item.call.key: item for item in planned}
         self._ask({key: planned.call for key, planned in asked.items()}, unusable)
         again = {

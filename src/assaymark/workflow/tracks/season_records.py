@@ -125,7 +125,7 @@ class SeasonCheck:
 
 @record
 class SeasonReplaced:
-    """How often blinding replaced, or kept, one name in an agent's record, and why."""
+    """The number of times that blinding replaced, or kept, one name in an agent's record, and why."""
 
     agent: str
     name: str
