@@ -92,7 +92,7 @@ class Kind:
         raise NotImplementedError
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
-        """Return the fields of a claim under ``rules``; ``for_level`` skips bias tests if they cannot lower the level."""
+        """Return the fields of a claim under ``rules``; ``for_level`` skips bias tests that cannot lower the level."""
         raise NotImplementedError
 
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
@@ -214,7 +214,7 @@ class Order(Kind):
         return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
-        """Return rules with other measured tests and (for ``dimensions``) alpha shares; for equivalence other margins."""
+        """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
         orders = self.asserts_order
         return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
 
