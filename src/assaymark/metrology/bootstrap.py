@@ -283,7 +283,7 @@ class KappaSums:
         return int(self.columns[0, 0].sum())
 
     def kappas(self, sums: Floats) -> Floats:
-        """Compute the kappa of every pair [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN if both are constant."""
+        """Compute each pair's kappa [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN if both are constant."""
         left, right = np.array(self.pairs).T
         n, total, squares = sums[0], sums[1 : 1 + self.judges], sums[1 + self.judges : 1 + 2 * self.judges]
         if self.form == "icc":
