@@ -1,4 +1,4 @@
-"""The commands of a study, from records to pages, and the sample of it that people grade."""
+"""The commands of a study, from importing records to writing pages, and those for drawing and labelling a sample."""
 
 from __future__ import annotations
 
@@ -421,7 +421,7 @@ def export(
 
 
 def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, models: Models | None = None) -> None:
-    """The result of a study: its verdicts for a program, their summary for a person."""
+    """Print the result of a study: its verdicts with ``--json``, else its summary and the path of its page."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
     opts.say_paid(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
@@ -520,7 +520,7 @@ def label(
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
-    """The run folder that is meant; a table is checked into ``out`` first, unless it was."""
+    """Return the run folder of ``run``; a table is checked into ``out`` first, unless that holds it already."""
     if run.is_dir() or not run.exists():
         return RunFolder(run).require()
     folder = RunFolder(out)

@@ -1,7 +1,7 @@
-"""One file per verb: read records, call one pure function, write records.
+"""The verbs, one file each: read records, call one pure function, write records.
 
-This is where the run folder, the ledger, the models and the clock meet the pure packages. A verb that is run twice
-does its work once; a verb that is killed leaves either the old file or the new one, never half of one.
+This package connects run folder, ledger, models and clock with the pure packages. A verb that is run again skips
+what is done; one that is killed leaves either the old file or the new one, never part of one.
 """
 
 # ruff: noqa: I001  # packed, because it is a list

@@ -1,4 +1,4 @@
-"""What this machine serves to its own browser, pages of runs and pages of grading; and one site of several runs."""
+"""Local servers for the pages of runs and for grading pages, and one site of several runs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
-"""The address of this machine alone."""
+"""The loopback address."""
 
 EVERY: Final = ("", "0.0.0.0", "::")
-"""Where to listen for all addresses of this machine; requests name one of them, and never this."""
+"""Bind addresses that mean all addresses of this machine; no request names them as its host."""
 
 _KINDS: Final = {
     ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
@@ -50,7 +50,7 @@ _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
 _FRESH_S: Final = 1.0
 _LATELY_S: Final = 30.0
 _OWN: Final = frozenset({"localhost", HOST})
-_LARGEST: Final = 1 << 20  # bytes of a label, which has one comment
+_LARGEST: Final = 1 << 20  # maximum bytes of a label, which may have a comment
 _EVERYWHERE: Final = {
     "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
@@ -59,7 +59,7 @@ _EVERYWHERE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent back for one request."""
+    """The response to one request."""
 
     status: int
     body: bytes = b""
@@ -68,7 +68,7 @@ class Answer:
 
 
 class Served:
-    """A run folder, or the folder of a site, as it is shown; `answer` is all there is to it."""
+    """A server of a run folder, or of the folder of a site; `answer` is its only operation."""
 
     def __init__(
         self, path: Path, hosts: frozenset[str] = frozenset(), *, clock: Callable[[], float] = time.monotonic
@@ -87,7 +87,7 @@ class Served:
         self._seen: list[tuple[float, LiveView]] = []
 
     def answer(self, target: str, host: str | None) -> Answer:
-        """The answer to ``GET target``. Whatever the target is, nothing is raised."""
+        """Return the response to ``GET target``; errors become responses too."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in self.hosts:
             return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
         try:
@@ -118,13 +118,13 @@ class Served:
             return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
     def standing(self) -> LiveView:
-        """How far the run is, looked up once a second at most however many look on."""
+        """Return the progress of the run, read at most once a second for all viewers."""
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
                 models = standing_of(self.folder)
                 answered = sum(done for _, done in models.values())
-                # Replies a second since the oldest look that is not too old.
+                # The rate in replies a second since the oldest look within `_LATELY_S`.
                 self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)
                 rate = (answered - before.answered) / (now - then) if before and answered > before.answered else None
@@ -132,7 +132,7 @@ class Served:
             return self._seen[-1][1]
 
     def _file(self, path: str) -> Answer | None:
-        """A file that may be shown: below one of a few folders, of a kind that pages are made of, and no way out."""
+        """Serve a file from one of the shown folders, with a suffix of `_KINDS`; None for any other path."""
         root = self.folder.path.resolve()
         found = (root / path.lstrip("/")).resolve()
         roots = [root] if self.site else [root / name for name in _SHOWN]
@@ -151,25 +151,25 @@ def _missing(status: int, what: str) -> Answer:
 
 
 def _host(name: str) -> str:
-    """A name or address of a machine as it stands in a ``Host`` header: lower case, and brackets around IPv6."""
+    """Return a host name or address in the form of a ``Host`` header: lower case, IPv6 in brackets."""
     plain = name.lower()
     return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
 
 
 class LabelDesk:
-    """The pages on which people grade; each label that they send is on the disk before it is confirmed."""
+    """The server of grading pages; a label is on disk before it is confirmed."""
 
     def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.labelling, self._clock = labelling, clock
-        # In every address: no other page on this machine knows it, and so none can read or send anything.
+        # A secret in every address, so that no other page on this machine can read or send labels.
         self.token = secrets.token_urlsafe(16)
 
     def path(self, grader: str) -> str:
-        """The address of one grader's page."""
+        """Return the address of one grader's page."""
         return f"/{self.token}/{grader}/"
 
     def answer(self, target: str, host: str | None) -> Answer:
-        """The answer to ``GET target``: a page, with the labels that were given so far."""
+        """Return the response to ``GET target``: a grading page with the labels given so far."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in _OWN:
             return _missing(421, "This server answers under 127.0.0.1 and localhost only.")
         grader = self._grader(target, "")
@@ -181,7 +181,7 @@ class LabelDesk:
             return _missing(500, str(exc))
 
     def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
-        """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
+        """Store the label in ``POST target``, if the request comes from a page of this server."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
             return Answer(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
         grader = self._grader(target, "save")
@@ -201,7 +201,7 @@ class LabelDesk:
         return Answer(204)
 
     def _grader(self, target: str, name: str) -> str | None:
-        """Whose page an address is, if its token is right."""
+        """Return the grader of an address; None if its token is wrong."""
         parts = urlsplit(target).path.split("/")
         if len(parts) != 4 or not secrets.compare_digest(parts[1].encode(), self.token.encode()) or parts[3] != name:
             return None
@@ -209,7 +209,7 @@ class LabelDesk:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands requests to what is served."""
+    """Passes requests to the served object."""
 
     served: Served | LabelDesk
     server_version = "assaymark"
@@ -217,13 +217,13 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer; to ``HEAD`` without the body."""
+        """Answer a ``GET``; a ``HEAD`` gets no body."""
         self._send(self.served.answer(self.path, self.headers.get("Host")))
 
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        """Take what a page sends where something is taken."""
+        """Store a label if grading pages are served; refuse any other ``POST``."""
         length = self.headers.get("Content-Length", "")
         if not isinstance(self.served, LabelDesk):
             return self.send_error(501, "nothing is taken here")
@@ -244,19 +244,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the terminal is for the address."""
+        """Log nothing: the terminal shows the address."""
 
 
 def open_server(
     path: Path, host: str = HOST, port: int = PORT, *, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
-    """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
+    """Return a server of a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}
     return listen(Served(path, frozenset({*named, *allowed})), host, port)
 
 
 def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPServer:
-    """A server of what is served, at an address; `InputError`: it is taken."""
+    """Return a server at an address; raises `InputError` if the address is taken."""
     handler = type("Handler", (_Handler,), {"served": served})
     try:
         server = ThreadingHTTPServer((host, port), handler)
@@ -272,7 +272,7 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
 TITLE: Final = "Supported claims"
 
 _NAME: Final = "several runs"
-"""What a site of several runs is known by; which they are may change from one time to the next."""
+"""The name in the manifest of a site of several runs, the same whichever runs it has."""
 
 Write = Callable[[Path, Site], object]
 
@@ -280,7 +280,7 @@ Write = Callable[[Path, Site], object]
 def join_runs(
     folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
 ) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
-    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
+    """Write one site of finished runs of any kind; returns the runs in menu order, and the files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
@@ -294,7 +294,7 @@ def join_runs(
     shown: dict[str, tuple[FrontRun, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         note("reading the runs", at, len(folders))
-        # The name of its own folder where that is a plain one.
+        # The folder's name, reduced to letters, digits and hyphens.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in shown else f"{key}-{sha256_text(str(path))[:6]}"
         with watched(silent):
@@ -314,7 +314,7 @@ def join_runs(
 
 
 def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    """What the first page says of a run, and what writes its pages to a folder."""
+    """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
         return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))

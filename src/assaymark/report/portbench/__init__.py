@@ -1,4 +1,4 @@
-"""Pages of a benchmark run: what is supported, the stages, the histories, the questions, and every episode."""
+"""Pages of a benchmark run: supported claims, stages, histories, questions, and every episode."""
 
 # ruff: noqa: F401, I001  # what is not in __all__ is for tests and for the pages of several tracks
 

@@ -1,4 +1,4 @@
-"""Every call as it was asked and as it was answered, paged, with each text that was shown stored once."""
+"""Pages of calls, each with its prompt and its reply, where each prompt text is stored once."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ RECORDS: Final = "records"
 
 OVERVIEW: Final = "judgments/index.html"
 SEARCH: Final = "search.html"
-"""The search over all judgments and calls of a study."""
+"""The search page for all judgments and calls of a study."""
 
 BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
-"""What the pages of records share."""
+"""Settings that all pages of records share."""
 
 
 def rows_page(
     path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.Row], what: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
-    """A page of records: its rows under their heads, with a button for each of their keys if no others are given."""
+    """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
     buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
     table = b.Table(heads, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
                     what=what)  # fmt: skip
@@ -45,20 +45,20 @@ def rows_page(
 
 
 Rests = Callable[[Measurement], tuple[Linked, ...]]
-"""Gives the records that a measurement was computed from."""
+"""Returns links to the records that a measurement was computed from."""
 
 PAGE: Final = 380_000
 """Bytes of calls, or of texts, on one page; a page with one very long text may have more."""
 
 WHOLE: Final = 300_000
-"""Bytes that one text may take on a page; a longer one is cut in the middle."""
+"""Maximum bytes of one text on a page; the middle of a longer one is cut."""
 
 FOLDER: Final = "calls"
 _ROOT: Final = "../"
 _FACTS, _FRAME, _ARGS = 600, 400, 2000
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)  # json.dumps with an option makes one for each value
 _EXCERPT, _SHORT = 320, 1_600
-"""A text of at most so many characters stands whole in each call that showed it; of longer ones, both ends."""
+"""A text of at most ``_SHORT`` characters is whole in each call that showed it; a longer one has both ends."""
 _QUOTES, _FIELDS, _LEVELS = 8, 24, 10
 _UP: Final = (Linked("sentences", "claims.html"), " / ", Linked("measurements", "measurements.html"), " / ",
               Linked("judgments", OVERVIEW))  # fmt: skip
@@ -67,10 +67,10 @@ _LINK: Final = Markup('<a href="{}">{}</a>')
 
 
 def visible(text: str) -> Markup:
-    """A text as markup from which it can be read back: characters that are not seen stand by their code point."""
+    """A text as markup from which it can be recovered: invisible characters are replaced by their code point."""
     shown = escaped_text(text, quote=False)
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        # Whether a character would not be seen, or not be kept, on a page.
+        # Characters that would be invisible, or lost, on a page.
         hidden = {
             ord(char): f'<i class="u">U+{ord(char):04X}</i>'
             for char in set(text)
@@ -81,12 +81,12 @@ def visible(text: str) -> Markup:
 
 
 def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
-    """A text as markup of about ``limit`` bytes at most, and how many characters of its middle were left out."""
+    """A text as markup of at most about ``limit`` bytes, and the number of characters cut from its middle."""
     whole = visible(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
         return whole, 0
     length = min(len(text) - 1, int(limit * 0.9))
-    while True:  # a character takes at most 23 bytes, so that this ends
+    while True:  # a character takes at most 23 bytes, so this terminates
         head = int(length * 0.7)
         first, last = visible(text[:head]), visible(text[len(text) - (length - head) :])
         if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
@@ -99,8 +99,8 @@ def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A call of the ledger and what came of it. ``new`` are those of its texts that no call before it had: a reader of
-    many calls keeps the digests of others alone. ``usd`` is None where no price is known."""
+    """A call of the ledger with its reply. ``new`` are those of its texts that no earlier call had: for all others a
+    reader keeps only the digests. ``usd`` is None if the price is not known."""
 
     key: str
     call: CallSpec
@@ -116,7 +116,7 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 
 
 class Asked(NamedTuple):
-    """A call that asked for a judgment: its key, a link to the judgment by the name of its judge, and the judgment."""
+    """A call for a judgment: its key, a link to the judgment with the name of its judge as text, and the judgment."""
 
     key: str
     ref: Linked
@@ -125,15 +125,15 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SameAnswers:
-    """By the id of a call the calls that asked about the same answer, its own first; with the rubric's dimensions and
-    the ends of every score."""
+    """The calls on the same answer by the id of a call, its own first; with the rubric's dimensions and the ends of its
+    scale."""
 
     asked: Mapping[str, Sequence[Asked]] = field(default_factory=dict)
     dimensions: Sequence[tuple[str, str]] = ()
     scale: tuple[float, float] = (1.0, 5.0)
 
     def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
-        """This score as a square and those of others as rings on the levels of the scale, with their words."""
+        """The scale as a strip: this score as a square, those of others as rings, with all of them in words."""
         theirs = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
         (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
         words = "; ".join(f"{who} {value:g}" for who, value in theirs)
@@ -146,7 +146,7 @@ class SameAnswers:
         return Markup(f' <span class="sc" role="img" aria-label="{label}" title="{label}">{dots}</span>')
 
     def aside(self, asked: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
-        """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
+        """The scores parsed from a reply, with the other replies on the same answer; ``links`` are links to these."""
         judged = asked[0].judgment
         alike = [other for other in asked[1:] if other.judgment.rubric == judged.rubric]
         scores = tuple((title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
@@ -165,11 +165,11 @@ class SameAnswers:
 
 
 NONE: Final = SameAnswers()
-"""Of calls that asked for no judgments."""
+"""For calls that asked for no judgment."""
 
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
-    """A text on a page with quotes from it marked where they stand."""
+    """A text on a page with the quotes from it highlighted."""
     shown = {str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}
     wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:
@@ -179,7 +179,7 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
 
 
 class _Shown(NamedTuple):
-    """How a text begins and ends in a conversation, what that takes on a page, and where the text stands whole."""
+    """A text within a conversation: its beginning and end, their size in bytes, and a link to the whole text."""
 
     blocks: tuple[Block, Block]
     size: int
@@ -188,7 +188,7 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class _Pages:
-    """A long list that is cut into pages while it is made: only the page under way is in memory."""
+    """A long list that is split into pages while it is built: only the current page is in memory."""
 
     folder: str
     stem: str
@@ -198,11 +198,11 @@ class _Pages:
     rows: list[Group] = field(default_factory=list)
 
     def name(self, at: int) -> str:
-        """The file of a page, counted from 1."""
+        """The file name of a page, counted from 1."""
         return f"{self.stem}-{at:03d}.html"
 
     def add(self, row: Group, size: int) -> tuple[tuple[Group, ...], str]:
-        """Put a row on the page under way; the page before it where that is full now, and the place of the row."""
+        """Add a row to the current page. Return the previous page if it is now full, and the address of the row."""
         full: tuple[Group, ...] = ()
         if self.rows and self.size + size > PAGE:
             full, self.rows, self.size, self.done = tuple(self.rows), [], 0, self.done + 1
@@ -215,8 +215,8 @@ def call_pages(
     calls: Iterable[AskedCall], uses: Mapping[str, Sequence[Linked]], frame: Frame, places: MutableMapping[str, str], *,
     folder: str = FOLDER, answers: SameAnswers = NONE,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The pages of calls and of their texts, one at a time, as path and HTML. A call on the same answer as another
-    leads to it, or to its judgment where it stands on another page."""
+    """The pages of calls and of their texts, one at a time, as path and HTML. A call links to the others on the same
+    answer, or to their judgments if they are on another page."""
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
     by_hash: dict[str, _Shown] = {}
     for call in calls:
@@ -247,7 +247,7 @@ def call_pages(
 def _page(
     pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
 ) -> tuple[str, str]:  # fmt: skip
-    """A page of calls or of texts, with links to the parts before and after; ``then`` is the first row after it."""
+    """A page of calls or of texts, with links to the adjacent parts; ``then`` is the id of the first row after it."""
     last, path, parts = not then, f"{pages.folder}/{pages.name(at)}", Markup("")
     links = [_LINK.format(pages.name(at - 1), f"Part {at - 1}")] if at > 1 else []
     links.append(Markup('<b aria-current="page">{}</b>').format(f"Part {at}"))
@@ -280,7 +280,7 @@ def _page(
                     for part in talk]  # fmt: skip
         (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
-        # As the template of blocks would write it; there are thousands of them.
+        # Written as the template of blocks would, because there are thousands of them.
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
         turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
@@ -291,10 +291,10 @@ def _page(
 
 
 def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:
-    """One call, and about how many bytes it takes."""
+    """One call as a group of blocks, and its approximate size in bytes."""
     call, reply = one.call, one.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
-    # What is known about it beside its texts.
+    # Its metadata.
     named = [("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
              ("Effort", call.effort)]  # fmt: skip
     if call.args:

@@ -1,4 +1,4 @@
-"""What each track does: a study of a judge, a benchmark and a season, from the plan to the numbers of its pages."""
+"""The verbs of judge datasheets, benchmarks and seasons, from the plan to the measurements on their pages."""
 
 # ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
 
