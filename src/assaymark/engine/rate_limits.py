@@ -397,7 +397,7 @@ class Leases:
         self, worker: str, n: int, lease_s: float, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
     ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
-        """Lease up to ``n`` free calls. Returns (key, fencing token) of each, and how many attempts this ended as lost."""
+        """Lease up to ``n`` free calls. Returns (key, fencing token) of each, and the count of attempts now lost."""
         which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:

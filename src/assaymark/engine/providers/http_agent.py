@@ -100,9 +100,9 @@ class QuestionContext(Context):
 
 @record
 class AgentRequest:
-    """The request to an external agent: everything that it may use, and the JSON Schema of the answer.
+    """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
 
-    Its JSON form is the user message of the call and the body of the POST.
+    As JSON it is the user message of the call, and the body of the POST.
     """
 
     context: Context | MarketContext | QuestionContext
