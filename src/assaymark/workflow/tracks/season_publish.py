@@ -46,8 +46,8 @@ from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
-    behind,
-    hindsight,
+    hindsight_notes,
+    late_note,
     season_material,
     season_notes,
 )
@@ -102,7 +102,7 @@ def publish_season(
     html = [page for page in written if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
-    if late := behind(material, judged.grades):
+    if late := late_note(material, judged.grades):
         lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
     size = max(page.stat().st_size for page in html) / 1024
     parts = [page.relative_to(site).parts for page in html]
@@ -228,7 +228,7 @@ def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGate
     limits = season.datasheets
     return SeasonGates(
         season.inference.alpha, season.judging.publish, season.judging.halt,
-        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
+        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight_notes(material)),
         margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
     )  # fmt: skip
 
