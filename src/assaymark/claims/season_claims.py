@@ -134,7 +134,8 @@ class Season:
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
             reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=ends_said(item, "ends"), cut=cut)]
-            conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
+            if agreed == "methodology":
+                conditions.append(("agreement", said("claim.condition.weak", kappa=kappa, cut=cut)))
         status: AdversarialStatus = "passed"
         if rules.on_failure is None or not instruments.measurements:
             status = "not tested"

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
@@ -116,6 +117,7 @@ _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 
 
+@lru_cache(maxsize=256)
 def provider_of(model: str) -> str:
     """Who answers for a model: what comes before the first slash; of external agents, which of them it is."""
     provider, _, rest = model.partition("/")
@@ -545,5 +547,5 @@ class Work:
 
 def lane_of_call(call: CallSpec) -> str:
     """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
-    door = endpoint_of(call)
-    return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"
+    door = endpoint_of(call) if call.args else None
+    return f"{call.model} {door.address} {door.key}" if door and door[1:] != (None, None) else call.model
