@@ -593,7 +593,7 @@ class Claim(Shown):
 
 @record
 class Condition(Shown):
-    """One sentence that must be stated with a claim; ``id`` names its kind for programs."""
+    """One sentence that has to be said with a claim; ``id`` names its kind for programs."""
 
     id: str
     text: str
@@ -601,7 +601,7 @@ class Condition(Shown):
 
 @record
 class Cap(Shown):
-    """One field that limits a claim to ``level``; ``lifted`` if the human anchor removes the limit."""
+    """One field that keeps a claim at ``level`` or below, and whether the human anchor lifts it."""
 
     field: str
     level: Level
@@ -610,7 +610,7 @@ class Cap(Shown):
 
 @record
 class StabilityFinding(Shown):
-    """Result of leaving out each judge family for a ranking, and the families whose removal changes it."""
+    """What leaving out each judge family does to an order, and the families whose absence decides it."""
 
     state: StabilityState
     families: tuple[str, ...] = ()

@@ -353,7 +353,7 @@ _PEOPLE_MEASURED: Final = ("human.sample", "human.agreement", "human.judge")
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The judge panel: families by name, ``reference`` if any judge is built in, and which ones are."""
+    """Who judged: names by family, which of them are reference judges with planted properties, and whether any is."""
 
     judges: Mapping[str, str]
     reference: bool
@@ -362,7 +362,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Rank(Generic[Why]):
-    """One row of a season's table: the range of an agent's rank, whether its total is shown, and the reason."""
+    """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
 
     agent: str
     first: int | None

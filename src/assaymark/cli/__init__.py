@@ -159,7 +159,7 @@ class Root(opts.CommandGroup):
             loaded: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
             for each in (loaded, *(group.typer_instance for group in loaded.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
-                    info.cls = opts.Verb
+                    info.cls = opts.Command
             self.commands[cmd_name] = _GROUP(loaded).commands[cmd_name]
         return self.commands.get(cmd_name)
 

@@ -247,7 +247,7 @@ def examples(*lines: str) -> str:
     return "\n".join(lines)
 
 
-class _WithVoice(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
+class _CommonOptions(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
     """Base of commands and groups: adds the options for verbosity, and examples at the end of the help."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
@@ -260,7 +260,7 @@ class _WithVoice(TyperCommand if TYPE_CHECKING else object):  # type: ignore[mis
         show_examples(formatter, (self.epilog or "").splitlines())
 
 
-class Verb(_WithVoice, TyperCommand):
+class Command(_CommonOptions, TyperCommand):
     """A command that takes the common options and aliases of options."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -268,7 +268,7 @@ class Verb(_WithVoice, TyperCommand):
         return super().parse_args(ctx, list(resolve_aliases(args, self.get_params(ctx))))
 
 
-class CommandGroup(_WithVoice, TyperGroup):
+class CommandGroup(_CommonOptions, TyperGroup):
     """A group of commands that shows its help when it is called without arguments."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -367,7 +367,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
 
 
-class _BuiltIn(Mapping[str, "Model"]):
+class _BuiltInModels(Mapping[str, "Model"]):
     """The built-in models by name. A module is imported only when no module before it has the name."""
 
     modules = (
@@ -405,7 +405,7 @@ def models() -> Mapping[str, Model]:
     """Return every model that can answer a call, by name: built-in models and those of all providers."""
     from assaymark.engine.providers.registry import Models, providers
 
-    return Models(_BuiltIn(), providers())
+    return Models(_BuiltInModels(), providers())
 
 
 def payer(ctx: Context) -> Models:

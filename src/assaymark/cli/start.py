@@ -275,7 +275,7 @@ _CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "h
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorLine:
     """One line of ``doctor``: a package or key, whether it is there, and a version or advice."""
 
     what: str
@@ -284,24 +284,24 @@ class Finding:
     needed: bool = True
 
 
-def examine(environment: Mapping[str, str]) -> list[Finding]:
+def examine(environment: Mapping[str, str]) -> list[DoctorLine]:
     """Examine the interpreter, the packages and the keys, of which only "set or not" is read."""
     from assaymark.engine.providers.anthropic import ANTHROPIC
     from assaymark.engine.providers.google import GOOGLE
     from assaymark.engine.providers.openai import RESPONSES
     from assaymark.market.sources import SOURCES
 
-    findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
+    findings = [DoctorLine("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
 
     def package(name: str, lacking: str, needed: bool = False) -> None:
         try:
-            findings.append(Finding(name, True, version(name), needed))
+            findings.append(DoctorLine(name, True, version(name), needed))
         except PackageNotFoundError:
-            findings.append(Finding(name, False, lacking, needed))
+            findings.append(DoctorLine(name, False, lacking, needed))
 
     def key(name: str, purpose: str) -> None:
         present = bool(environment.get(name))
-        findings.append(Finding(name, present, f"{'set' if present else 'not set'} (for {purpose})", False))
+        findings.append(DoctorLine(name, present, f"{'set' if present else 'not set'} (for {purpose})", False))
 
     for name in CORE:
         package(name, "missing; install assaymark again with pip", True)

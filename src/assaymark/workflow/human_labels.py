@@ -19,7 +19,7 @@ from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
 from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import Store, Table, columns
+from assaymark.workflow.tables import RecordTable, Store, columns
 
 if TYPE_CHECKING:
     from assaymark.importers.scores import ScoresRead
@@ -28,7 +28,7 @@ _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
 
 SHEETS: Final = "sheets.json"
-"""The file of `Sheets`, below the labels of a run."""
+"""The file of `GradingSheets`, below the labels of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class HumanGrade:
     comment: str = ""
 
 
-LABELS: Final = Table(
+LABELS: Final = RecordTable(
     "labels", HumanGrade, columns("trajectory cycle grader dimension score:float at seconds:float comment"),
     sort=lambda row, _: (row.trajectory, row.grader, row.dimension), flat=True,
 )  # fmt: skip
@@ -206,7 +206,7 @@ def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldText:
     """A text with known grades, mixed in as a check; ``answers`` are the hashes of its grades by dimension."""
 
     text: str
@@ -215,7 +215,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
+class GradingSheets:
     """The assignment of a draw's texts to graders; only this file maps the random ids to texts (cycle, trajectory)."""
 
     draw: str
@@ -225,14 +225,14 @@ class Sheets:
     graders: tuple[str, ...]
     cycles: Mapping[str, tuple[str, ...]]
     ids: Mapping[str, tuple[str, str]]
-    gold: Mapping[str, Gold] = field(default_factory=dict)
+    gold: Mapping[str, GoldText] = field(default_factory=dict)
     handed: bool = False  # whether files were written
 
 
-def stored_sheets(folder: RunFolder) -> Sheets | None:
+def stored_sheets(folder: RunFolder) -> GradingSheets | None:
     """Return the assignment of texts to graders; None if none was made."""
     path = folder.labels / SHEETS
-    return parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
+    return parse(GradingSheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
 
 
 def label_log(folder: RunFolder, grader: str) -> Path:
@@ -240,7 +240,7 @@ def label_log(folder: RunFolder, grader: str) -> Path:
     return folder.labels / f"{grader}.jsonl"
 
 
-def given_labels(folder: RunFolder, sheets: Sheets, grader: str) -> dict[str, dict[str, JSON]]:
+def given_labels(folder: RunFolder, sheets: GradingSheets, grader: str) -> dict[str, dict[str, JSON]]:
     """Return the current labels of one grader by id; a line cut off by a kill was never confirmed and is skipped."""
     path, labels = label_log(folder, grader), dict[str, dict[str, JSON]]()
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
@@ -305,7 +305,7 @@ def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SamplingFrame:
     """The texts that people can grade: (cycle, agent) by trajectory, cluster by cycle, and the plan of the grading."""
 
     records: Mapping[str, tuple[str, str]]

@@ -17,7 +17,7 @@ from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.progress import watching
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, RecordTable, Store, content_digest
 
 
 def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool = False) -> ImportReport:
@@ -119,7 +119,7 @@ def store_records(
 ) -> None:  # fmt: skip
     """Write the three tables of imported records; ``texts`` as in `Imported`. Repeating it changes nothing."""
     store = Store(folder)
-    arrows: dict[Table[Any], pa.Table] = {
+    arrows: dict[RecordTable[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
         DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
@@ -131,7 +131,7 @@ def store_records(
         store.write_arrow(table, arrow, basis)
 
 
-def _require_locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table], what: str) -> None:
+def _require_locked_on(folder: RunFolder, made: Mapping[RecordTable[Any], pa.Table], what: str) -> None:
     """Raise `PlanError` if a plan is locked on other records than these."""
     if not folder.lock.is_file():
         return

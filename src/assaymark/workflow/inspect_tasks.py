@@ -28,7 +28,7 @@ from assaymark.workflow.amend import open_version_1
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Table, in_place
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, in_place
 from assaymark.workflow.tracks.datasheet import datasheet_name
 
 Value = dict[str, float]
@@ -192,7 +192,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     study, store, names = locked.study, session.store, item_names(session.shown)
     clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe
-    kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
+    kinds: list[tuple[str, RecordTable[Judgment], Sequence[JudgeSpec], Rubric]] = [
         ("panel", JUDGMENTS, study.model_judges, locked.rubric)
     ]
     if probe is not None and store.digest(PROBE) is not None:

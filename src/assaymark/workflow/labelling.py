@@ -32,7 +32,7 @@ from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import Checked, read_again
-from assaymark.workflow.human_labels import Draw, Frame, Sheets
+from assaymark.workflow.human_labels import Draw, GradingSheets, SamplingFrame
 from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
@@ -63,9 +63,9 @@ class Labelling:
     folder: RunFolder
     texts: Texts
     draw: Draw
-    sheets: Sheets
+    sheets: GradingSheets
     late: int = 0  # grades left by a server that was killed
-    _shown: dict[str, Shown] = field(default_factory=dict)
+    _shown: dict[str, ShownCycle] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -214,7 +214,7 @@ def open_labelling(
             dealt[one].append(cycle)
     salt, members = secrets.token_hex(8), texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
-    sheets = Sheets(
+    sheets = GradingSheets(
         content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
         cycles={grader: tuple(cycles) for grader, cycles in dealt.items()},
         ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
@@ -224,7 +224,7 @@ def open_labelling(
     return Labelling(folder, texts, draw, sheets, late)
 
 
-def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
+def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldText]:
     """Read texts with known grades from a table: ``text``, optional ``material``, and a column for each dimension."""
     if not path.exists():
         raise missing(path, "table of known answers")
@@ -249,7 +249,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(name) or ""), texts.names).text for name in ("text", "material"))
-        gold[name] = human_labels.Gold(text, material, answers)
+        gold[name] = human_labels.GoldText(text, material, answers)
     if problems:
         raise InputError(str(path), problems)
     return gold
@@ -407,10 +407,10 @@ def lines(labelling: Labelling) -> Iterator[str]:
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
 _ROWS: Final = ("situation", "constraints", "instruments", "holdings", "facts", "series", "actions", "stated")
 
-Shown = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
+ShownCycle = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
 """A cycle as people see it: the material of each context, and its texts by trajectory."""
 
-Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
+Renderer = Callable[[Mapping[str, Collection[str]]], Mapping[str, ShownCycle]]
 """A function that renders cycles, each with its trajectories."""
 
 
@@ -418,13 +418,13 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 class Texts:
     """The texts that people can grade, with scale, questions, instructions, a renderer, and the plan's test rules."""
 
-    frame: Frame
+    frame: SamplingFrame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
     names: tuple[str, ...]  # names that blinding removes from every text
     plain: tuple[str, ...]  # names that blinding keeps, because they are ordinary words or numbers
-    show: Show
+    show: Renderer
     rules: Inference
     judged: Callable[[], Comparisons | None]  # returns the judges' scores; None if there are none
 
@@ -450,12 +450,12 @@ def _of_records(folder: RunFolder) -> Texts:
     names = blinding_names(people)
     context_of = {decision.record_id: decision.context_id for decision in every}
 
-    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
         by_context: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for cycle, members in cycles.items():
             for member in members:
                 by_context[context_of[member]][cycle].append(member)
-        by_cycle: defaultdict[str, Shown] = defaultdict(list)
+        by_cycle: defaultdict[str, ShownCycle] = defaultdict(list)
         for context_id, context in store.each_context(by_context):
             of_context = [decision for decision in every if decision.context_id == context_id]
             material, texts = people_blocks(of_context, context, names, keep)
@@ -542,8 +542,8 @@ def _of_table(folder: RunFolder) -> Texts:
     people = [Agent(id=name, family=maker) for name, maker in (*makers, *read.families.items())]
     names = blinding_names(people)
 
-    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
-        shown: dict[str, Shown] = {}
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
+        shown: dict[str, ShownCycle] = {}
         for cycle, members in cycles.items():
             groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
             for name in members:
@@ -572,14 +572,14 @@ def _cells(rows: Rows, column: str, row: Any) -> list[str]:
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
 
 
-def _table_frame(checked: Checked, read: ScoresRead) -> Frame:
+def _table_frame(checked: Checked, read: ScoresRead) -> SamplingFrame:
     """Return the records of a checked table that people can grade."""
     names, plan = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,), checked.study
     graded = bool(read.people)
-    return Frame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
+    return SamplingFrame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
 
 
-def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
     """Return the records that people can grade: of a run, an import (by ``rubric``), a judged season or a table."""
     if folder.check.is_file():
         checked, _, read = read_again(folder)
@@ -598,7 +598,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
+    return SamplingFrame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(

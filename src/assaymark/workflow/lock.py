@@ -37,7 +37,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, read_text
-from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store, Table
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, RecordTable, Store
 
 _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
@@ -162,7 +162,7 @@ def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[
 
 
 FORMAT: Final = "assaymark lock 2"
-STUDY: Final = runs.Track(
+STUDY: Final = runs.LockKind(
     format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
@@ -312,7 +312,7 @@ def texts_of(study: Study) -> dict[str, str]:
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
     """Return the digests of the tables that a plan is locked on: records, and grades of people on its panel."""
-    tables: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
+    tables: list[RecordTable[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
     if any(judge.human for judge in study.judges):
         tables.append(HUMAN)
     return {table.name: store.content(table) or "absent" for table in tables}

@@ -383,13 +383,13 @@ def lines(plan: CallPlan) -> list[str]:
     return [*text, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
 
 
-Way = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
+Setup = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
 """An option, a function that draws its simulated records, and the plan it needs."""
 
 
 def _ways(
     table: ScoreTable, study: Study, truth: Truth, components: designs.Components, budget: int, cells: bool
-) -> list[Way]:
+) -> list[Setup]:
     """Return the ways to spend the budget, each with control cells if these are needed."""
     trials, n = sum(judge.trials for judge in truth.panel), table.n
     spent = CELL_TEXTS * trials if cells else 0
@@ -397,7 +397,7 @@ def _ways(
     if spent > budget:
         state = f"not affordable: it needs {spent} calls"
         return [(CallOption("control cells", texts, spent, state, cells=True), None, study)]
-    ways: list[Way] = []
+    ways: list[Setup] = []
     left, price = budget - spent, n / len(table.cycles) * trials
     for part, name in ((left // 2, "half the new cycles"), (left, "new cycles")):
         if not (count := int(part / price)):
@@ -441,7 +441,7 @@ def _ways(
     ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
     if not cells:
         return ways
-    combined: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
+    combined: list[Setup] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
     for option, extend, plan in ways:
         name, both = f"control cells and {option.name}", f"{texts}, and {option.words}"
         combined.append((CallOption(name, both, spent + option.calls, option.state, cells=True), extend, plan))
@@ -449,7 +449,7 @@ def _ways(
 
 
 def _simulated(
-    way: Way, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
+    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
 ) -> dict[str, int]:
     """Return the number of simulated studies in which each target reached its next level or a better one."""
     option, extend, study = way

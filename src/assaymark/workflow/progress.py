@@ -38,7 +38,7 @@ def silent(what: str, done: int, total: int, /) -> None:
 
 
 _WATCHING: Final[ContextVar[Progress]] = ContextVar("watching", default=silent)
-_SHOWN: Final[ContextVar[Shown | None]] = ContextVar("shown", default=None)
+_SHOWN: Final[ContextVar[ProgressDisplay | None]] = ContextVar("shown", default=None)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ class Piece:
         return ", ".join(parts)
 
 
-class Shown:
+class ProgressDisplay:
     """A progress display. It remembers the last piece of work, so that a message can say where a command stopped."""
 
     def __init__(self, display: Bars, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
@@ -179,20 +179,20 @@ class Shown:
 class _State(ProgressColumn):
     """The column with count, rate, time left and cost of a piece of work."""
 
-    shown: Shown
+    shown: ProgressDisplay
 
     def render(self, task: Task) -> Text:
         return Text(self.shown.state(task.fields["piece"]))
 
 
 @contextmanager
-def bars(console: Console, quiet: bool = False) -> Iterator[Shown]:
+def bars(console: Console, quiet: bool = False) -> Iterator[ProgressDisplay]:
     """Display the progress of the block on ``console``: bars on a terminal, and log lines in any case."""
     state = _State()
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), state)
     hidden = quiet or not console.is_terminal
     with Bars(*columns, console=console, transient=True, disable=hidden) as display:
-        state.shown = shown = Shown(display, quiet)
+        state.shown = shown = ProgressDisplay(display, quiet)
         before = _SHOWN.set(shown)
         try:
             with watched(shown):

@@ -87,7 +87,7 @@ _ABBREVIATED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceSpan:
     """One sentence as read, its span in the document, and its block of text."""
 
     text: str
@@ -107,9 +107,9 @@ class Document:
     text: str
     form: Form
     keep: Callable[[str], bool]
-    found: tuple[Placed, ...] = ()
+    found: tuple[PlacedFinding, ...] = ()
 
-    def sentences(self) -> Iterator[Sentence]:
+    def sentences(self) -> Iterator[SentenceSpan]:
         """Yield every sentence of its prose, in order."""
         for block, segment in enumerate(re.finditer(f"[^{_BREAK}]+", "".join(self._overlaid()))):
             begin, text, at = segment.start(), segment[0], 0
@@ -123,7 +123,7 @@ class Document:
                 last = len(inner.rstrip(f" \t\r\n{_GONE}"))
                 if last > first:
                     words = inner[first:last].replace(_GONE, "")
-                    yield Sentence(words, begin + at + first, begin + at + last, block)
+                    yield SentenceSpan(words, begin + at + first, begin + at + last, block)
                 at = end
 
     def fixed(self) -> str:
@@ -336,7 +336,7 @@ def gate_lines(gated: Gated, at_least: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedFinding:
     """A finding with its sentence and span; lines and columns start at 1, ``end_column`` is exclusive."""
 
     file: str
@@ -398,15 +398,15 @@ def read_document(path: Path, run: Decided) -> Document:
 def proofread(document: Document, run: Decided) -> Document:
     """Check every sentence of a text against the verdicts of a run."""
     ends = [match.start() for match in re.finditer("\n", document.text)]
-    findings: list[Placed] = []
+    findings: list[PlacedFinding] = []
 
-    def place(sentence: Sentence, finding: Finding) -> None:
+    def place(sentence: SentenceSpan, finding: Finding) -> None:
         first, last = bisect_left(ends, sentence.start), bisect_left(ends, sentence.end)
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
         columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
         text = clean(sentence.text, 1000)
         where = first + 1, columns[0], last + 1, columns[1]
-        findings.append(Placed(str(document.path), text, finding, sentence.start, sentence.end, *where))
+        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *where))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, sentence in enumerate(sentences):
@@ -424,7 +424,7 @@ def proofread(document: Document, run: Decided) -> Document:
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
-            place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
+            place(SentenceSpan(head, rows.start(), end, 0), Finding("?", _NOT_READ))
     return replace(document, found=tuple(sorted(findings, key=lambda placed: placed.start)))
 
 

@@ -94,7 +94,7 @@ def planted_agents(study: Study) -> tuple[PlantedView, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reported(Result):
+class StudyReport(Result):
     """A written report: its first page, the terminal summary, and the run to display in a notebook."""
 
     page: Path
@@ -108,11 +108,11 @@ class Reported(Result):
         yield f"page: {self.page}"
 
 
-def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
+def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> StudyReport:
     """Write ``report/`` from the records of a finished run; a further language goes to a folder below it."""
     shown = study_shown(folder)
     replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
-    return Reported(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
+    return StudyReport(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
 def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
@@ -140,11 +140,11 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     return folder.report / "index.html", view
 
 
-ShownStudy: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], Booklet, ReadCalls | None]"
+StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], Booklet, ReadCalls | None]"
 """The contents of a finished study's pages; the last item reads its calls, None if no ledger is available."""
 
 
-def study_shown(folder: RunFolder) -> ShownStudy:
+def study_shown(folder: RunFolder) -> StudyContents:
     """Read the contents of a finished study's pages."""
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
     paid: tuple[PaidView, ...] | None = None  # None if the ledger is in a database that cannot be reached
@@ -157,7 +157,7 @@ def study_shown(folder: RunFolder) -> ShownStudy:
     return run, sheets, stored_answers(folder), None if paid is None else calls_of(folder)
 
 
-def study_pages(shown: ShownStudy, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+def study_pages(shown: StudyContents, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
     """Yield every page of a study, those of its judges included, as path and text."""
     run, sheets, answers, read = shown
     yield from each_page(run, site, read, calls)

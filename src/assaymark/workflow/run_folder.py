@@ -221,7 +221,7 @@ require_version_2 = read_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
+class LockKind:
     """A kind of run (study, season or benchmark) with the format and the messages of its lock."""
 
     format: str

@@ -58,7 +58,7 @@ _EVERYWHERE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """The response to one request."""
 
     status: int
@@ -67,7 +67,7 @@ class Answer:
     location: str = ""
 
 
-class Served:
+class RunServer:
     """A server of a run folder, or of the folder of a site; `answer` is its only operation."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Served:
         self._lock = threading.Lock()
         self._seen: list[tuple[float, LiveView]] = []
 
-    def answer(self, target: str, host: str | None) -> Answer:
+    def answer(self, target: str, host: str | None) -> Response:
         """Return the response to ``GET target``; errors become responses too."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in self.hosts:
             return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
@@ -96,16 +96,16 @@ class Served:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def _dynamic(self, path: str) -> Answer | None:
+    def _dynamic(self, path: str) -> Response | None:
         if self.site:
-            return Answer(302, location="/index.html") if path == "/" else None
+            return Response(302, location="/index.html") if path == "/" else None
         front = next((name for name in FRONTS if (self.folder.report / name).is_file()), None)
         if path == "/":
-            return Answer(302, location=f"/report/{front}" if front else "/live")
+            return Response(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
-            return Answer(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
+            return Response(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
@@ -131,7 +131,7 @@ class Served:
                 self._seen.append((now, LiveView(self.folder.path.resolve().name, models, rate)))
             return self._seen[-1][1]
 
-    def _file(self, path: str) -> Answer | None:
+    def _file(self, path: str) -> Response | None:
         """Serve a file from one of the shown folders, with a suffix of `_KINDS`; None for any other path."""
         root = self.folder.path.resolve()
         found = (root / path.lstrip("/")).resolve()
@@ -139,14 +139,14 @@ class Served:
         inside = any(found.is_relative_to(one) for one in roots) or (not self.site and found == root / "verdicts.json")
         if not inside or found.suffix not in _KINDS or not found.is_file():
             return None
-        return Answer(200, found.read_bytes(), _KINDS[found.suffix])
+        return Response(200, found.read_bytes(), _KINDS[found.suffix])
 
 
-def _page(html: str, status: int = 200) -> Answer:
-    return Answer(status, html.encode("utf-8", "replace"))
+def _page(html: str, status: int = 200) -> Response:
+    return Response(status, html.encode("utf-8", "replace"))
 
 
-def _missing(status: int, what: str) -> Answer:
+def _missing(status: int, what: str) -> Response:
     return _page(render_missing(what), status)
 
 
@@ -156,7 +156,7 @@ def _host(name: str) -> str:
     return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
 
 
-class LabelDesk:
+class LabelServer:
     """The server of grading pages; a label is on disk before it is confirmed."""
 
     def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -168,7 +168,7 @@ class LabelDesk:
         """Return the address of one grader's page."""
         return f"/{self.token}/{grader}/"
 
-    def answer(self, target: str, host: str | None) -> Answer:
+    def answer(self, target: str, host: str | None) -> Response:
         """Return the response to ``GET target``: a grading page with the labels given so far."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in _OWN:
             return _missing(421, "This server answers under 127.0.0.1 and localhost only.")
@@ -180,25 +180,25 @@ class LabelDesk:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
+    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
         """Store the label in ``POST target``, if the request comes from a page of this server."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
-            return Answer(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
+            return Response(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
         grader = self._grader(target, "save")
         if grader is None or kind != "application/json":
-            return Answer(404, b"no such page", _KINDS[".txt"])
+            return Response(404, b"no such page", _KINDS[".txt"])
         try:
             label: Any = json.loads(body)
         except ValueError:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
-            return Answer(400, problem.encode(), _KINDS[".txt"])
+            return Response(400, problem.encode(), _KINDS[".txt"])
         record = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
             self.labelling.add(grader, record | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
-            return Answer(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
-        return Answer(204)
+            return Response(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
+        return Response(204)
 
     def _grader(self, target: str, name: str) -> str | None:
         """Return the grader of an address; None if its token is wrong."""
@@ -211,7 +211,7 @@ class LabelDesk:
 class _Handler(BaseHTTPRequestHandler):
     """Passes requests to the served object."""
 
-    served: Served | LabelDesk
+    served: RunServer | LabelServer
     server_version = "assaymark"
     sys_version = ""
     timeout = 30
@@ -225,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Store a label if grading pages are served; refuse any other ``POST``."""
         length = self.headers.get("Content-Length", "")
-        if not isinstance(self.served, LabelDesk):
+        if not isinstance(self.served, LabelServer):
             return self.send_error(501, "nothing is taken here")
         if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
             return self.send_error(413, "too large")
@@ -233,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         return self._send(self.served.take(self.path, body, host=host or "", origin=origin, kind=kind))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         self.send_response(answer.status)
         for name, value in {**_EVERYWHERE, **({"Location": answer.location} if answer.location else {})}.items():
             self.send_header(name, value)
@@ -252,10 +252,10 @@ def open_server(
 ) -> ThreadingHTTPServer:
     """Return a server of a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}
-    return listen(Served(path, frozenset({*named, *allowed})), host, port)
+    return listen(RunServer(path, frozenset({*named, *allowed})), host, port)
 
 
-def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPServer:
+def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHTTPServer:
     """Return a server at an address; raises `InputError` if the address is taken."""
     handler = type("Handler", (_Handler,), {"served": served})
     try:

@@ -277,7 +277,7 @@ def audited(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedDecision:
     """A planned decision: one agent on one cycle, with its call."""
 
     spec: AgentSpec
@@ -326,7 +326,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
+def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
     """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
     return [question for key, seen in _contexts(study, store)[cycles] for question in _questions(study, key, seen)]
 
@@ -339,7 +339,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
+def _questions(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
     """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -348,7 +348,7 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        questions.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
+        questions.append(PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
     return questions
 
 

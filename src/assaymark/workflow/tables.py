@@ -40,7 +40,7 @@ Column = Callable[[Any, bytes], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Generic[T]):
+class RecordTable(Generic[T]):
     """The Parquet layout of one kind of record: columns, sort order, and whether rows also hold canonical JSON."""
 
     name: str
@@ -113,7 +113,7 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
     return {name: column(kind, path or name) for name, kind, path in parts}
 
 
-CONTEXTS: Final = Table(
+CONTEXTS: Final = RecordTable(
     "contexts", rec.Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
@@ -125,7 +125,7 @@ CONTEXTS: Final = Table(
 )  # fmt: skip
 """The contexts of decisions, by content id."""
 
-DECISIONS: Final = Table(
+DECISIONS: Final = RecordTable(
     "decisions", rec.Decision,
     columns("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
             "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
@@ -133,19 +133,19 @@ DECISIONS: Final = Table(
 )  # fmt: skip
 """The decisions of agents."""
 
-OUTCOMES: Final = Table(
+OUTCOMES: Final = RecordTable(
     "outcomes", rec.Outcome, columns("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
 """Outcomes after decisions, in a table apart from them."""
 
-CYCLES: Final = Table(
+CYCLES: Final = RecordTable(
     "cycles", CycleKey, columns("context_id regime number:int source first_bar:time last_bar:time"),
     sort=lambda row, _: (row.regime, row.number),
 )  # fmt: skip
 """The origin of each cycle."""
 
-JUDGMENTS: Final = Table(
+JUDGMENTS: Final = RecordTable(
     "judgments", rec.Judgment,
     columns("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
             "reason"),
@@ -165,35 +165,35 @@ POINTS: Final = replace(JUDGMENTS, name="points")
 PROBE: Final = replace(JUDGMENTS, name="probe")
 """Judgments of the held-out judge on contested pairs."""
 
-EVIDENCE: Final = Table(
+EVIDENCE: Final = RecordTable(
     "evidence", rec.Evidence,
     columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
 """Numbers of rationales, checked against the context."""
 
-PAIRS: Final = Table(
+PAIRS: Final = RecordTable(
     "pairs", rec.PairCall,
     columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
 """Verdicts on pairs of texts."""
 
-SCORES: Final = Table(
+SCORES: Final = RecordTable(
     "scores", rec.Score,
     columns("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )  # fmt: skip
 """Scores of a benchmark."""
 
-MEASUREMENTS: Final = Table(
+MEASUREMENTS: Final = RecordTable(
     "measurements", rec.Measurement,
     columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
 )  # fmt: skip
 """All measurements."""
 
-VERDICTS: Final = Table(
+VERDICTS: Final = RecordTable(
     "verdicts", rec.Verdict,
     columns("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
             "adversarial_status publication_level condition plan_hash"),
@@ -227,7 +227,7 @@ class Store:
 
     folder: RunFolder
 
-    def digest(self, table: Table[Any] | str) -> str | None:
+    def digest(self, table: RecordTable[Any] | str) -> str | None:
         """Return the sha256 of a complete table; None if it was never finished. Raises `LedgerError` if damaged."""
         name = table if isinstance(table, str) else table.name
         entry = self._manifest().get(name)
@@ -244,17 +244,17 @@ class Store:
             f"delete the file, then make it again with {MADE_BY[name]}"
         )
 
-    def done(self, table: Table[Any], basis: Mapping[str, str | None]) -> bool:
+    def done(self, table: RecordTable[Any], basis: Mapping[str, str | None]) -> bool:
         """True if the table is complete and was made from ``basis``: the plan hash and digests of its inputs."""
         entry = self._manifest().get(table.name)
         return entry is not None and entry["basis"] == _basis_digest(basis) and self.digest(table) is not None
 
-    def write(self, table: Table[T], records: Iterable[T], basis: Mapping[str, str | None]) -> None:
+    def write(self, table: RecordTable[T], records: Iterable[T], basis: Mapping[str, str | None]) -> None:
         """Replace a table by ``records``."""
         self.write_arrow(table, table.to_arrow(records), basis)
 
-    def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
-        """Replace a table and its manifest entry by rows from `Table.to_arrow`; equal ones are not written again."""
+    def write_arrow(self, table: RecordTable[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
+        """Replace a table and its manifest entry by rows from `to_arrow`; equal ones are not written again."""
         sink = io.BytesIO()
         plain = [name for name in arrow.column_names if name != "record"]
         pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
@@ -277,14 +277,14 @@ class Store:
         """The names of all tables in the manifest, with the sha256 of the records that each should have."""
         return {name: str(entry["content"]) for name, entry in sorted(self._manifest().items())}
 
-    def move_out(self, table: Table[Any], folder: Path) -> None:
+    def move_out(self, table: RecordTable[Any], folder: Path) -> None:
         """Move a table into another folder, and remove it from the manifest."""
         manifest = {name: entry for name, entry in self._manifest().items() if name != table.name}
         write_json(self.folder.tables / "manifest.json", manifest)
         if self._path(table.name).is_file():
             self._path(table.name).rename(folder / self._path(table.name).name)
 
-    def read(self, table: Table[T]) -> rec.Rows[T]:
+    def read(self, table: RecordTable[T]) -> rec.Rows[T]:
         """Read the records of a table in its order, in a list that displays itself in a notebook."""
         return rec.Rows(table.from_arrow(self._file(table).read()))
 
@@ -304,19 +304,19 @@ class Store:
                 if names is None or name in names:
                     yield name, parse(row["record"], f"context {name[:12]}")
 
-    def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
+    def columns(self, table: RecordTable[Any], *names: str) -> list[dict[str, Any]]:
         """Return some columns of a table as one dict a row; far cheaper than its records."""
         return [dict(row) for row in self._file(table).read(columns=list(names)).to_pylist()]
 
-    def rows(self, table: Table[Any]) -> int:
+    def rows(self, table: RecordTable[Any]) -> int:
         """Return the number of records of a complete table; 0 if there is none."""
         return 0 if self.digest(table) is None else int(self._manifest()[table.name]["rows"])
 
-    def content(self, table: Table[Any]) -> str | None:
+    def content(self, table: RecordTable[Any]) -> str | None:
         """Return the sha256 of a complete table's records, whatever library version wrote its bytes."""
         return None if self.digest(table) is None else self.contents[table.name]
 
-    def _file(self, table: Table[Any]) -> pq.ParquetFile:
+    def _file(self, table: RecordTable[Any]) -> pq.ParquetFile:
         """Open a complete table. Not by read_table, which goes through datasets and so imports pandas."""
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")

@@ -38,7 +38,7 @@ from assaymark.workflow.lock import (
 )  # fmt: skip
 from assaymark.workflow.measure import measure
 from assaymark.workflow.progress import note
-from assaymark.workflow.publish import Reported, asked, report
+from assaymark.workflow.publish import StudyReport, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.plan_calls import lines as plan_calls_lines
 
 __all__ = [
-    "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
+    "JudgeResult", "Locked", "StudyReport", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
     "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
     "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
     "reparse", "report", "start", "tested_by", "verification_lines", "verify_certificate", "verify_run", "work",
@@ -67,7 +67,7 @@ def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapp
     return lock(folder, text, source, now, models, lambda study: study_calls.study_canaries(folder, study, models))
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
+def finish(folder: RunFolder, models: Mapping[str, Model]) -> StudyReport:
     """Decide, judge, measure, claim and report a locked run, skipping what is done."""
     decide(folder, models)
     session = study_calls.JudgingSession(folder, open_locked(folder), models)
@@ -105,7 +105,7 @@ def plan_calls(
     return advice
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> StudyReport:
     """Run the built-in study from cycles to report: a small version of `studies/valueblind.toml`."""
     folder.refuse_others(folder.tables.is_dir() and not folder.check.is_file(), "demonstration")
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")

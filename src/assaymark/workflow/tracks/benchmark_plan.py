@@ -34,7 +34,7 @@ from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash
 from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
 
-BENCHMARK: Final = runs.Track(
+BENCHMARK: Final = runs.LockKind(
     format="assaymark benchmark lock 2",
     absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
     others={"": "{0} holds a study, not a benchmark; use another --out"},

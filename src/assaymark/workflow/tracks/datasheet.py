@@ -105,7 +105,7 @@ TRUTH_NON_CLAIM: Final = "That the column read as the truth is right: accuracy i
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Made(Result):
+class MadeSheets(Result):
     """The datasheets of a folder, the agreement between their judges, and the path of the first page."""
 
     sheets: tuple[Datasheet, ...]
@@ -124,7 +124,7 @@ def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
     seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
     comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
-) -> Made:  # fmt: skip
+) -> MadeSheets:  # fmt: skip
     """Measure each judge on texts of known difference, and write its datasheet; ``pages`` are left out on request."""
     criteria = tested_by(None) if rubric is None else rubric
     _require_judges(judges, models, criteria)
@@ -246,7 +246,7 @@ def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | Non
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = (),
     keep_going: bool = False,
-) -> Made:  # fmt: skip
+) -> MadeSheets:  # fmt: skip
     """Write datasheets of the judges in an existing log of pairwise verdicts."""
     from assaymark.importers.verdicts import read_verdicts
 
@@ -384,7 +384,7 @@ def datasheet_name(judge: str) -> str:
 def _written(
     folder: RunFolder, sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet],
     agreement: Sequence[Measurement], pages: bool = True,
-) -> Made:  # fmt: skip
+) -> MadeSheets:  # fmt: skip
     """Write datasheets, with drift since earlier ones, as JSON and as pages."""
     drift = [sheets_of.compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
     sheets = [replace(one, measurements=(*one.measurements, *more)) for one, more in zip(sheets, drift, strict=True)]
@@ -400,7 +400,7 @@ def _written(
     return _made(folder, sheets, agreement)
 
 
-def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Made:
+def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
     """Write the pages of a folder of datasheets again from its stored results."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     pages = datasheet_pages(
@@ -410,6 +410,6 @@ def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = ""
     return _made(folder, sheets, agreement)
 
 
-def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
+def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
     calls = sum(sheet.calls["all"] for sheet in sheets)
-    return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)
+    return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -24,7 +24,7 @@ from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
 
 if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_day import Entry
+    from assaymark.workflow.tracks.season_day import DayEntry
     from assaymark.workflow.tracks.season_lock import LockedSeason
 
 
@@ -49,7 +49,7 @@ _TIMES_USUAL: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class AccountDay:
     """The effect of one day on an agent's portfolio. ``notes`` tell the agent which of its orders were not executed."""
 
     book: Book
@@ -73,7 +73,7 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     return dict(sorted({**marks, **closes}.items()))
 
 
-def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> Settlement:
+def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> AccountDay:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
     most, rules = season.rules.max_orders, season.rules
     if last is None:
@@ -101,7 +101,7 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
 def settle_orders(
     season: Season, agent: str, book: Book, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
     refused: Sequence[SeasonRejection] = (),
-) -> Settlement:  # fmt: skip
+) -> AccountDay:  # fmt: skip
     """Settle orders as `settle_account` does; ``source`` is the id of their decision."""
     now, notes = str(day.date), list[str]()
     # positions in delisted instruments, which cannot be sold any more, are paid out at the last close
@@ -131,7 +131,7 @@ def settle_orders(
     after = marks_after(marks, day)
     if not orders:  # no need for the broker
         nav = valued(agent, now, "ok", book, after)
-        return Settlement(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
+        return AccountDay(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
@@ -146,7 +146,7 @@ def settle_orders(
         for one in settled.rejections
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
-    return Settlement(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
+    return AccountDay(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
@@ -177,7 +177,7 @@ def settle_baseline(
 
 
 def checked(
-    season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
+    season: Season, before: Book, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
     marks, symbols = marks or {}, sorted(before.positions)
@@ -219,7 +219,7 @@ def checked(
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
 
 
-def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
+def outcomes_of(season: Season, entries: Sequence[DayEntry]) -> Iterator[Outcome]:
     """Yield the return of each agent's portfolio from each decision to the next, and over the whole season."""
     days = [entry for entry in entries if entry.record["state"] == "ok"]
     if len(days) < 2:
@@ -245,7 +245,7 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class DueDays:
     """The days that are due, each with its market data, and messages on days without data.
 
     ``waiting`` is the first day with missing data: ``announced`` before its deadline, ``overdue`` after it.
@@ -259,12 +259,12 @@ class Arrivals:
     overdue: str = ""
 
 
-def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals:
+def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> DueDays:
     """Return the days after ``done`` that can be done at ``now``."""
     season, newest = locked.season, locked.data
     clock = newest.clock(season)
     if not season.market.live:
-        return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
+        return DueDays(tuple((day, newest) for day in clock.due(done)), clock.reached)
     days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
     due = set(clock.due(done, now))  # first, because it refuses a time without a zone
     due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
@@ -284,9 +284,9 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
             announced, overdue = f"waiting for the data of {day} until {by}{then}", ""
             if now >= deadline:
                 announced, overdue = "", f"{day}: its data are overdue since {by}; {there}"
-            return Arrivals(tuple(found), end, tuple(lost), day, announced, overdue)
+            return DueDays(tuple(found), end, tuple(lost), day, announced, overdue)
         if market is None:
             lost.append(day)
         found.append((day, market or newest))
     end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
-    return Arrivals(tuple(found), end, tuple(lost))
+    return DueDays(tuple(found), end, tuple(lost))

@@ -275,14 +275,14 @@ def _series_written(series: Series) -> tuple[str, str]:
     return raw, f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)
 
 
-Asked = tuple[AgentSpec, Context, str]
+AgentDay = tuple[AgentSpec, Context, str]
 """One agent on one day, with the id of its context."""
 
-Call = tuple[Asked, int, CallSpec]
+DayCall = tuple[AgentDay, int, CallSpec]
 """An agent, the trial, and the call."""
 
 
-def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
+def calls_of(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
     """Return the calls to an agent about one day, one for each replicate."""
     spec, context, _ = asked
     # An external agent is sent the context as JSON, as in a study.
@@ -292,7 +292,7 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
 
 
 def ask_agents(
-    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[AgentDay], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""

@@ -35,9 +35,9 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import Arrivals, Settlement
+from assaymark.workflow.tracks.season_books import AccountDay, DueDays
 from assaymark.workflow.tracks.season_context import (
-    Asked,
+    AgentDay,
     DayMaterial,
     agent_context,
     ask_agents,
@@ -57,7 +57,7 @@ _YOUNG: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DayEntry:
     """One day: its record, the JSON of the context that agents shared, and the seconds that decisions took."""
 
     record: dict[str, Any]
@@ -77,8 +77,8 @@ class Entry:
         return datetime.fromisoformat(self.record["moment"].replace("Z", "+00:00"))
 
 
-class Journal:
-    """The journal of a run folder. Use `Journal.open`, which locks it for one process."""
+class DayJournal:
+    """The journal of a run folder. Use `DayJournal.open`, which locks it for one process."""
 
     def __init__(self, path: Path) -> None:
         self.entries, self.digest, size = _read(path)
@@ -89,7 +89,7 @@ class Journal:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: RunFolder) -> Iterator[Journal]:
+    def open(cls, folder: RunFolder) -> Iterator[DayJournal]:
         """Open the journal, locked until the block ends."""
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ class Journal:
         agents = self.entries[-1].record["agents"] if self.entries else {}
         return {name: agent["nav"]["nav"] for name, agent in agents.items()}
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: DayEntry) -> None:
         """Append a day to the journal."""
         body = "\t".join([canonical_json(entry.record), entry.facts, entry.instruments, entry.series])
         self.digest = hashlib.sha256(f"{self.digest}{body}".encode("utf-8", "surrogatepass")).hexdigest()
@@ -141,12 +141,12 @@ def journal_path(folder: RunFolder) -> Path:
     return folder.path / "season" / "days.journal"
 
 
-def read_journal(folder: RunFolder) -> tuple[list[Entry], str]:
+def read_journal(folder: RunFolder) -> tuple[list[DayEntry], str]:
     """Read the days that are done, and the digest of all of them, without a lock."""
     return _read(journal_path(folder))[:2]
 
 
-def _read(path: Path) -> tuple[list[Entry], str, int]:
+def _read(path: Path) -> tuple[list[DayEntry], str, int]:
     """Return the complete lines of a journal, the digest of the last one, and their size in bytes."""
     if not path.is_file():
         return [], _START, 0
@@ -154,7 +154,7 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
         raw = path.read_bytes()
     except OSError as exc:
         raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
-    entries: list[Entry] = []
+    entries: list[DayEntry] = []
     digest, size = _START, 0
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
         damaged = f"{path} is damaged at line {number}"
@@ -167,7 +167,7 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
             raise LedgerError(f"{damaged}; restore it from a copy, or replay in a new folder")
         digest, size = parts[0], size + len(line) + 1
         try:
-            entries.append(Entry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5])))
+            entries.append(DayEntry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5])))
         except json.JSONDecodeError as exc:
             raise LedgerError(f"{damaged} ({exc.msg})") from None
     return entries, digest, size
@@ -251,10 +251,10 @@ def run_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime)
 def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None) -> Stepped:
     """Run one trading day of a season, after every missed day before it."""
 
-    def chosen(locked: LockedSeason, clock: Clock, done: date | None, arrivals: Arrivals) -> Arrivals:
+    def chosen(locked: LockedSeason, clock: Clock, done: date | None, arrivals: DueDays) -> DueDays:
         live = locked.season.market.live
         if day is None:
-            return arrivals if live else Arrivals(arrivals.days[:1], arrivals.reached)
+            return arrivals if live else DueDays(arrivals.days[:1], arrivals.reached)
         problem = ""
         if not clock.first <= day <= clock.last:
             problem = f"lies outside of the season ({clock.first} to {clock.last})"
@@ -270,18 +270,18 @@ def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime
         if problem:
             raise InputError("--day", [Problem("", f"{day} {problem}")])
         days, lost = (pair for pair in arrivals.days if pair[0] <= day), (each for each in arrivals.lost if each <= day)
-        return Arrivals(tuple(days), arrivals.reached, tuple(lost))
+        return DueDays(tuple(days), arrivals.reached, tuple(lost))
 
     return _run(folder, models, now, chosen)
 
 
 def _run(
     folder: RunFolder, models: Mapping[str, Model], now: datetime,
-    choose: Callable[[LockedSeason, Clock, date | None, Arrivals], Arrivals],
+    choose: Callable[[LockedSeason, Clock, date | None, DueDays], DueDays],
 ) -> Stepped:  # fmt: skip
     """Run the chosen days, then write the tables, also if a day failed."""
     locked = open_run(folder)
-    with Journal.open(folder) as journal:
+    with DayJournal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
         arrivals = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
         due = tuple(day for day, _ in arrivals.days)
@@ -336,7 +336,7 @@ class SeasonState:
     """The state of a season between two days, and the step from one to the next."""
 
     def __init__(
-        self, folder: RunFolder, locked: LockedSeason, journal: Journal, ledger: Ledger, models: Mapping[str, Model],
+        self, folder: RunFolder, locked: LockedSeason, journal: DayJournal, ledger: Ledger, models: Mapping[str, Model],
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
@@ -389,12 +389,12 @@ class SeasonState:
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
-        settled, baselines = dict[str, Settlement](), dict[str, Any]()
+        settled, baselines = dict[str, AccountDay](), dict[str, Any]()
         for name, book in before.items():
             if day.quotes:
                 settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
             else:
-                settled[name] = Settlement(book, books.valued(name, now, "no data", book, marks))
+                settled[name] = AccountDay(book, books.valued(name, now, "no data", book, marks))
         for name, baseline in self.baselines.items():
             if not day.quotes:
                 nav = books.valued(name, now, "no data", baseline[0], marks)
@@ -402,7 +402,7 @@ class SeasonState:
                 baseline, nav = books.settle_baseline(season, name, baseline, day, marks, self.classes, not self.traded)
                 self.baselines[name] = baseline
             baselines[name] = {"wanted": dict(baseline[1]), "nav": to_json(nav)}
-        shown: dict[str, Asked] = {}
+        shown: dict[str, AgentDay] = {}
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
         large = ("[]", "[]", "[]")
@@ -441,12 +441,12 @@ class SeasonState:
             "missing": list(missing),
             "baselines": baselines,
         }
-        self.journal.append(Entry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
+        self.journal.append(DayEntry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
 
 
 def _shown(
-    season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, Settlement]
-) -> tuple[DayMaterial, list[Asked]]:
+    season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, AccountDay]
+) -> tuple[DayMaterial, list[AgentDay]]:
     """Return the shared context of a day, and each agent with its own: its portfolio and its unexecuted orders."""
     shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
     asked = []
@@ -463,7 +463,7 @@ def _from_journal(kind: type[T], raw: Any) -> T:
     return parse(kind, canonical_json(raw), source="journal of the season")
 
 
-def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entry], digest: str) -> None:
+def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayEntry], digest: str) -> None:
     """Write the journal as tables; equal journals give equal bytes, except in `TIMES`."""
     store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
@@ -518,7 +518,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 
-def times_of(entries: Sequence[Entry]) -> Iterator[rows.SeasonTime]:
+def times_of(entries: Sequence[DayEntry]) -> Iterator[rows.SeasonTime]:
     """Yield the measured seconds of each decision."""
     for entry in entries:
         times = entry.times or {}

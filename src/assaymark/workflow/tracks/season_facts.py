@@ -32,7 +32,7 @@ from assaymark.portfolio.broker import RELIABILITY, Book
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
@@ -91,7 +91,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
             grouped[getattr(item, name)].append(item)
         return {key: tuple(group) for key, group in grouped.items()}
 
-    def of_plan(table: Table[V]) -> list[V]:
+    def of_plan(table: RecordTable[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)
 
     times = {time.record_id: time for time in store.read(rows.TIMES)}

@@ -44,7 +44,7 @@ from assaymark.workflow.ask import (
     run_all,
     unusable_of,
 )
-from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
+from assaymark.workflow.human_labels import SamplingFrame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
@@ -381,7 +381,7 @@ def is_judged(store: Store, stored: LockedSeason) -> bool:
     return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
 
 
-def judged_frame(folder: RunFolder) -> Frame:
+def judged_frame(folder: RunFolder) -> SamplingFrame:
     """Return the periods that people can grade in a fully judged season, on its scale of points.
 
     Raises `InputError` if no sample is drawn and the season is not judged to its end, because periods may change; or if
@@ -400,7 +400,7 @@ def judged_frame(folder: RunFolder) -> Frame:
     if not records:
         what = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
         raise InputError(str(folder.path), [Problem("", what)])
-    return Frame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
+    return SamplingFrame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
 
 
 def _is_over(season: Season, last: str) -> bool:

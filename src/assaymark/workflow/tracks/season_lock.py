@@ -27,14 +27,14 @@ from assaymark.records import JSON, Decision, canonical_json, content_id, parse,
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
 
 if TYPE_CHECKING:
     from assaymark.engine import Model
     from assaymark.workflow.ask import Canaries
 
-SEASON: Final = runs.Track(
+SEASON: Final = runs.LockKind(
     format="assaymark season lock 2",
     absent="{0} holds no season; make one with: assaymark season init {2} --out {1}",
     others={"": "{0} holds no season but a study or a benchmark; use another folder"},
@@ -105,7 +105,7 @@ def lock_season(
 ) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder. Repeating it changes nothing, and a failure leaves nothing behind."""
     runs.require_version_2(folder)
-    records: FoundSeason | None = None
+    records: ImportedSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
         from assaymark.workflow.lock import season_judge_problems
@@ -195,7 +195,7 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
 
 def season_lock(
     season: Season, fingerprint: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
-    records: FoundSeason | None, absent: Sequence[str] = (),
+    records: ImportedSeason | None, absent: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Return the lock of a season; for imported records it includes the facts derived from them."""
     # the decision days: those of imported records, else every weekday
@@ -345,12 +345,12 @@ def _each(kind: type[M], entries: object) -> list[M]:
 # --- Seasons of imported records --------------------------------------------------------------------------------------
 
 
-IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
+IMPORTED: Final[tuple[RecordTable[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
 """The tables that an import writes and a season of imported records is locked on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundSeason:
+class ImportedSeason:
     """The season in imported records: the decisions, the facts derived from them, and the books in the log.
 
     ``days`` are the days of the decisions: local ones if the log has a time zone, else in UTC.
@@ -369,7 +369,7 @@ class FoundSeason:
         return content_id(dict(self.tables))
 
 
-def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
+def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> ImportedSeason:
     """Find the season of a file in the imported records of a run folder; ``wrong`` are further problems to report."""
     problems, store, market = [*file.problems, *wrong], Store(folder), file.market
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
@@ -427,16 +427,16 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     )  # fmt: skip
     left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
     left_note = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return FoundSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
+    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
 
 
-def write_season(folder: RunFolder, records: FoundSeason, plan_hash: str) -> None:
+def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
     """Write the tables of a season of imported records; complete ones stay as they are."""
     store, basis = Store(folder), {"plan": plan_hash, "records": records.digest}
     names, track = {decision.record_id for decision in records.decisions}, records.track
     agents = {decision.agent.id for decision in records.decisions}
 
-    tables = dict[Table[Any], list[Any]]()
+    tables = dict[RecordTable[Any], list[Any]]()
     if track is not None:
         tables[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
         tables[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]

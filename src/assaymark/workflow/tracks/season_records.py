@@ -13,7 +13,7 @@ from assaymark.judging.season.record import AuditState
 from assaymark.judging.season.scoring import HorizonScore
 from assaymark.prompting import ReplyState
 from assaymark.records import Evidence, Judgment, JudgmentStatus, record
-from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
+from assaymark.workflow.tables import EVIDENCE, Column, RecordTable, Store
 
 DELISTED: Final = "delisted"
 """The kind of a fill without an order: a delisted position, paid out at its last close without cost."""
@@ -143,7 +143,7 @@ _TYPES: Final = {
 """Arrow types of columns by the types of fields; all others are strings."""
 
 
-def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> Table[Any]:
+def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> RecordTable[Any]:
     """Return a table sorted by the fields in ``order``; its columns are ``names``, by default all fields."""
 
     def column(field: str, declared: str) -> Column:
@@ -156,28 +156,28 @@ def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool =
     key, declared = attrgetter(*order.split()), kind.__annotations__
     types = {field: str(declared[field]).removesuffix(" | None") for field in names.split() or declared}
     columns = {field: (_TYPES.get(kind, pa.string()), column(field, kind)) for field, kind in types.items()}
-    return Table(name, kind, columns | more, lambda row, _: key(row), flat)
+    return RecordTable(name, kind, columns | more, lambda row, _: key(row), flat)
 
 
-FILLS: Final[Table[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
-REJECTIONS: Final[Table[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
-NAVS: Final[Table[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
-TIMES: Final[Table[SeasonTime]] = _table("times", SeasonTime, "record_id")
+FILLS: Final[RecordTable[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
+REJECTIONS: Final[RecordTable[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
+NAVS: Final[RecordTable[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
+TIMES: Final[RecordTable[SeasonTime]] = _table("times", SeasonTime, "record_id")
 """The only table of a season that differs between equal runs, because it holds measured times."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
 """Values of baselines day by day; ``agent`` is the name of the baseline."""
 
-GRADES: Final[Table[SeasonGrade]] = _table(
+GRADES: Final[RecordTable[SeasonGrade]] = _table(
     "grades", SeasonGrade, "scope period replicate agent judge trial",
     "agent judge family scope period first last trial replicate steps", flat=False,
     composite=(pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
 )  # fmt: skip
-GUESSES: Final[Table[SeasonGuess]] = _table(
+GUESSES: Final[RecordTable[SeasonGuess]] = _table(
     "guesses", SeasonGuess, "author judge period trial", "author judge period state guess call_key trial options"
 )
-CHECKS: Final[Table[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
-REPLACED: Final[Table[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
+CHECKS: Final[RecordTable[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
+REPLACED: Final[RecordTable[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
 
 
 @dataclass(frozen=True, slots=True)
