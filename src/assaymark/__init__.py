@@ -1,7 +1,7 @@
-"""assaymark: an assay office for LLM judges of AI investment agents.
+"""assaymark: measure LLM judges of AI investment agents, and check the claims that rest on their scores.
 
-It records what agents decide and why, has a panel of judges grade it blind, measures the judges as instruments, and
-says which claims may be made: headline, qualified, or no claim. Start with ``assaymark demo``.
+It records agents' decisions and rationales, has a panel of judges score them blind, measures the judges' reliability
+and biases, and decides which claims the scores support: headline, qualified, or no claim. Try ``assaymark demo``.
 """
 
 __all__ = ["__version__", "check"]
@@ -10,7 +10,7 @@ __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> object:
-    """`check`, loaded when it is asked for: importing this package costs nothing."""
+    """Load `check` on first use, which keeps ``import assaymark`` fast."""
     if name == "check":
         from importlib import import_module
 

@@ -1,18 +1,18 @@
-"""What assaymark raises on purpose, and what is wrong with a file that a person wrote, in words.
+"""The errors that assaymark raises on purpose, and readable messages for invalid input files.
 
 ::
 
     AssayError                 one line for the user, exit status 1
-    |-- InputError             a file or record from outside is wrong: every problem of it, at once
-    |-- PlanError              a study file, its lock, and the records do not go together
-    |-- UnknownNameError       a name somebody wrote is not one of ours ("Did you mean ...?")
-    |-- NotMeasurableError     the number asked for is undefined on these data
-    |-- LedgerError            stored bytes are damaged, or belong to somebody else
-    |-- ModelError             one attempt at a model call failed; says whether trying again can help
-    `-- StoppedError           somebody asked to stop (Ctrl-C, SIGTERM); says what is kept, exit status 130
+    |-- InputError             an input file or record is invalid: all of its problems together
+    |-- PlanError              a study file, its lock and its records do not match
+    |-- UnknownNameError       a name is not known ("Did you mean ...?")
+    |-- NotMeasurableError     the requested number is undefined on these data
+    |-- LedgerError            stored bytes are damaged, or belong to another run
+    |-- ModelError             one attempt at a model call failed, and whether a retry can help
+    `-- StoppedError           the user stopped the run (Ctrl-C, SIGTERM): what was saved, exit status 130
 
-A class is here only because somebody catches it. Messages say what is wrong, the value seen, what is allowed,
-and where; they start in lower case and carry no markup.
+Each class exists because some caller catches it. A message names the problem, the value found, the values allowed,
+and the place; it starts in lower case and has no markup.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 LISTED = 20
-"""An error lists so many problems and counts the rest: a broken file has thousands, and nobody reads them."""
+"""Problems that an error lists; the rest are counted, because a broken file has thousands."""
 
 MOST_NAMED = 30
-"""A message lists so many known names; of more it lists the first few and counts the rest."""
+"""Known names that a message lists in full; of more names it lists the first few and counts the rest."""
 
 _NAMED = 12
 
@@ -42,7 +42,7 @@ class AssayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input: where it is, and what is wrong there (with the value seen and what is allowed)."""
+    """One problem of an input: its place, and a message with the value found and the values allowed."""
 
     where: str
     what: str
@@ -52,10 +52,10 @@ class Problem:
 
 
 class InputError(AssayError):
-    """A file or record from outside is wrong. Carries all of its problems, not only the first.
+    """An input file or record is invalid. Carries all of its problems, not only the first.
 
-    The message lists the first `LISTED` and counts the rest. ``more`` is how many there are beyond those that are
-    given, where nobody kept them.
+    The message lists the first `LISTED` and counts the rest. ``more`` is the number of further problems that were
+    found but not stored.
     """
 
     def __init__(self, source: str, problems: Iterable[Problem | str], *, more: int = 0) -> None:
@@ -70,11 +70,11 @@ class InputError(AssayError):
 
 
 class PlanError(AssayError):
-    """A study file, its lock and the records it is asked to work on do not go together."""
+    """A study file, its lock and the records to analyse do not match."""
 
 
 class UnknownNameError(AssayError):
-    """A name that a person wrote is not known; the message offers what was ``meant``, or the closest known name."""
+    """A user-supplied name is not known; the message suggests ``meant``, or else the closest known name."""
 
     def __init__(self, kind: str, name: str, options: Sequence[str], *, meant: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(options))
@@ -87,21 +87,21 @@ class UnknownNameError(AssayError):
 
 
 class NotMeasurableError(AssayError):
-    """The quantity is undefined on these data. Raised instead of returning a quiet 0.0 or NaN."""
+    """The quantity is undefined on these data. Raised instead of returning 0.0 or NaN silently."""
 
 
 class LedgerError(AssayError):
-    """What is stored does not match its hash, cannot be read, or belongs to another run."""
+    """A stored object does not match its hash, cannot be read, or belongs to another run."""
 
 
 class ModelError(AssayError):
     """One attempt at a model call failed.
 
-    ``retryable`` says whether another attempt can help. ``retry_after`` is how many seconds the provider asked to
-    wait before it. With ``quota`` no call of this provider can succeed (the key is wrong, or there is no money left),
-    and with ``always`` no call of this model (nobody knows its name, or it takes no schema).
-    ``refused`` says that the provider turned this one call away for good: for its ``content`` (a filter), or for a
-    reason of the ``call`` that may also be one of all calls (too long, a bad request).
+    ``retryable`` is True if another attempt can help, and ``retry_after`` is the number of seconds that the provider
+    asked to wait before it. With ``quota`` no call to this provider can succeed (invalid key, no credit left); with
+    ``always`` no call to this model can (unknown name, no support for schemas).
+    ``refused`` is set if the provider rejected this call permanently: for its ``content`` (a filter), or for a
+    property of the ``call`` that other calls may share (too long, a bad request).
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class ModelError(AssayError):
 
 
 class StoppedError(AssayError):
-    """The work was asked to stop before its end, by Ctrl-C or SIGTERM. The message says what is kept."""
+    """The run was interrupted by Ctrl-C or SIGTERM. The message says what was saved."""
 
 
-# --- what is wrong with a file that a person wrote: errors of pydantic and of readers of tables, in our words ---------
+# --- Problems of input files: errors of pydantic and of table readers as readable messages ----------------------------
 
 
 _MOST_SEEN: Final = 80
@@ -160,7 +160,7 @@ _MAKERS: Final = (
     (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
 )  # fmt: skip
 SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
-"""What to do with a sheet of a spreadsheet."""
+"""The remedy that messages give for a spreadsheet."""
 
 _FOREIGN: Final[Mapping[bytes, str]] = {
     b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
@@ -183,7 +183,7 @@ _PROVIDERS: Final = ("openai", "openai-chat", "anthropic", "google", "inspect", 
 
 
 def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
-    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters)."""
+    """Return the problems of a pydantic error: dotted place and message with the value found (cut at 80 characters)."""
     items = error.errors(include_url=False)
     places = [item["loc"] for item in items]
     by_place: dict[tuple[Any, ...], list[str]] = {}
@@ -210,7 +210,7 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
 
 
 def likely_model(name: str) -> str | None:
-    """The name ``provider/model`` that a name without a provider probably stands for."""
+    """Return the probable ``provider/model`` of a model name without a provider; None if there is no guess."""
     maker, mark, rest = (part.strip() for part in re.findall(r"\A([^:/]*)(://|[:/]|)((?s:.*))", name)[0])
     if mark and rest and maker.lower() in _PROVIDERS:
         return f"{maker.lower()}/{rest}"
@@ -218,14 +218,14 @@ def likely_model(name: str) -> str | None:
 
 
 def foreign(start: bytes) -> str | None:
-    """What a file is that begins like this and is neither text nor a table; None where that cannot be told."""
+    """Name the format of a file that is neither text nor a table, from its first bytes; None if unrecognised."""
     if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
         return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
     return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
 
 
 def table_problem(error: BaseException, start: bytes = b"") -> str:
-    """Why a table could not be read, from the error of the library that reads tables and the start of the file."""
+    """Return a message on why a table could not be read, from the reader's error and the first bytes of the file."""
     if (kind := foreign(start)) is not None:
         return kind
     if isinstance(error, OSError) and error.strerror:
@@ -238,7 +238,7 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
 
 
 def _said(item: Mapping[str, Any], kind: Any) -> str:
-    """One problem in words, with the value seen where that helps, and what was probably meant."""
+    """Format one problem, with the value found where that helps, and a suggestion."""
     what, raw, ctx = item["type"], item.get("input"), item.get("ctx", {})
     name = str(item["loc"][-1]) if item["loc"] else ""
     if what in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -284,7 +284,7 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
 
 
 def _may_hold_secret(text: str) -> bool:
-    """Whether a text is an address with a user or a query in it."""
+    """True if a text is a URL with a user or a query, either of which may hold a secret."""
     return re.match(r"\s*https?\W.*[@?]", text, re.IGNORECASE | re.DOTALL) is not None
 
 
@@ -296,7 +296,7 @@ def _shown(value: Any) -> str:
 
 
 def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
-    """The keys that a table may have at a place in a type; none where the type does not say."""
+    """Return the keys that a table at this place of a type may have; empty if the type does not define them."""
     kinds = _members(kind)
     for part in place:
         nested: list[Any] = []
@@ -311,7 +311,7 @@ def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
 
 
 def _members(kind: Any) -> list[Any]:
-    """The types that a value may have, without what only describes them."""
+    """Return the alternatives of a union type, without annotations."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return [inner for member in get_args(kind) for inner in _members(member)]
@@ -319,7 +319,7 @@ def _members(kind: Any) -> list[Any]:
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
-    """The keys of a table with their types."""
+    """Return the keys of a table with their types."""
     model = getattr(kind, "model_fields", None)
     if isinstance(model, dict):
         return {field.alias or name: field.annotation for name, field in model.items()}

@@ -1,4 +1,4 @@
-"""Packages whose modules are loaded when one of their names is asked for: starting a command loads what it uses."""
+"""Lazy imports for packages: a module is loaded when one of its names is first used, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def exported(package: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package: its names are those that it imports under ``if TYPE_CHECKING``."""
+    """Return a ``__getattr__`` for a package, which exports the names that it imports under ``if TYPE_CHECKING``."""
     places: dict[str, tuple[str, str]] = {}
 
     def get(name: str) -> Any:

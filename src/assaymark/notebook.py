@@ -1,4 +1,4 @@
-"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal."""
+"""Display of results: as HTML tables in a notebook, and as lines of text in a terminal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CELL_CHARS, _KEY_CHARS = 200, 28
 _NUMERIC: Final = re.compile(r"[−+<>]?\s?\d")
 
 MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
-"""The mark of each level: filled, half, open. Shapes carry it where colour is missing."""
+"""The mark of each level: filled, half-filled or open circle, so that it can be read without colour."""
 
-# As light as that of a page where it can be: what a permission is filled with, and greys mixed from the text's colour.
+# Greys are mixed from the text's colour, so that the style works on light and dark notebooks.
 STYLE: Final = """
 .assay-shown{max-width:1120px;overflow-wrap:anywhere;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
 .assay-shown p{margin:0 0 6px;max-width:800px}
@@ -46,14 +46,14 @@ STYLE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What this is, in a few words."""
+    """The title of a display."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence that a verdict licenses, under the mark of its level, and what has to be said with it."""
+    """A supported claim with the mark of its level, and the conditions that must be stated with it."""
 
     level: str
     text: str
@@ -62,7 +62,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers."""
+    """A table of texts. The first cell of a row is its header; ``right`` are the columns of numbers."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -71,7 +71,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words."""
+    """A figure: its title, caption, SVG for wide and for narrow screens, and the CSS rules that it needs."""
 
     title: str
     caption: str
@@ -82,31 +82,31 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Parts behind a line that opens them; a terminal has the line alone."""
+    """Parts that are collapsed under a summary line; a terminal prints only the summary."""
 
     summary: str
     parts: tuple[Part, ...]
 
 
-# A text alone is a sentence.
+# A plain string is a paragraph.
 Part = str | Heading | Said | Grid | Drawing | Folded
 
 
 class Shown:
-    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``."""
+    """Base of records with a display: subclasses define its ``_parts``, or one table row in ``_cells``."""
 
     __slots__ = ()
     _right: ClassVar[tuple[str, ...]] = ()
     _wordy: ClassVar[tuple[str, ...]] = ()
 
     def _cells(self) -> Mapping[str, str]:
-        """This as the row of a table: the head of each column and the text below it."""
+        """Return the record as a table row: column titles and cell texts."""
         if not dataclasses.is_dataclass(self):
             raise AssertionError("say _parts or _cells")
         return {field.name: _short(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def _parts(self) -> Iterable[Part]:
-        """What there is to see."""
+        """Return the parts of the display; by default a table of the fields."""
         return (Grid(("Field", type(self).__name__), tuple(self._cells().items())),)
 
     def _repr_html_(self) -> str | None:
@@ -114,12 +114,12 @@ class Shown:
 
 
 def parts_of(item: Shown) -> tuple[Part, ...]:
-    """What there is to see of something."""
+    """Return the parts of the display of a record."""
     return tuple(item._parts())
 
 
 class Result(Shown):
-    """What a verb gives back, in a terminal as in a notebook. A dataclass of this kind is made with ``repr=False``."""
+    """Base of results with a text ``repr`` as well as HTML. Dataclass subclasses need ``repr=False``."""
 
     __slots__ = ()
 
@@ -129,7 +129,7 @@ class Result(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CommandResult(Result, Generic[T]):
-    """What was done or found, and the ``lines`` that say it all."""
+    """The result of a command, and the ``lines`` that it prints."""
 
     done: T
     lines: tuple[str, ...]
@@ -139,7 +139,7 @@ class CommandResult(Result, Generic[T]):
 
 
 class Rows(list[T], Shown):
-    """Records in a list that shows itself as a table."""
+    """A list of records that is displayed as a table."""
 
     __slots__ = ()
 
@@ -148,7 +148,7 @@ class Rows(list[T], Shown):
     @overload
     def __getitem__(self, at: slice) -> Rows[T]: ...
     def __getitem__(self, at: SupportsIndex | slice) -> T | Rows[T]:
-        """One of them, or a part of them that shows itself too."""
+        """Return one record, or a slice as `Rows`."""
         if isinstance(at, slice):
             return Rows(super().__getitem__(at))
         return super().__getitem__(at)
@@ -184,7 +184,7 @@ class Rows(list[T], Shown):
 
 
 def _short(value: Any) -> str:
-    """A field as a cell: in words, or how much there is of it."""
+    """Format a field as a cell: its text, or the number of its items."""
     if isinstance(value, Mapping):
         return clean("; ".join(f"{key} {_short(part)}" for key, part in value.items()), _CELL_CHARS)
     if isinstance(value, (tuple, list)):
@@ -196,14 +196,14 @@ def _short(value: Any) -> str:
 
 
 def html(parts: Iterable[Part]) -> str:
-    """Parts as one element of HTML, which needs nothing else and changes nothing else."""
+    """Render parts as one self-contained HTML element, whose styles apply to nothing outside it."""
     styles = [STYLE]
     body = "".join([_element(part, styles) for part in parts])
     return f'<div class="assay-shown"><style>{"".join(dict.fromkeys(styles))}</style>{body}</div>'
 
 
 def _element(part: Part, styles: list[str]) -> str:
-    """One part as HTML, whoever wrote its words; the rules of style that it needs are added to ``styles``."""
+    """Render one part as escaped HTML; the CSS rules that it needs are added to ``styles``."""
     match part:
         case Heading(words):
             return f'<p class="assay-head">{_set(words)}</p>'
@@ -233,7 +233,7 @@ def _element(part: Part, styles: list[str]) -> str:
                 lines.append("".join(cells))
             head, *others = (f"<tr>{line}</tr>" for line in lines)
             table = f"<table><thead>{head}</thead><tbody>{''.join(others)}</tbody></table>"
-            # A wide one is scrolled, which takes a place that the keyboard can be in.
+            # A wide table scrolls, so it must be focusable by keyboard.
             return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table}</div>'
 
 
@@ -242,7 +242,7 @@ def _set(words: str) -> str:
 
 
 def text(parts: Iterable[Part]) -> str:
-    """Parts as lines of at most 100 characters, the same in every terminal."""
+    """Render parts as lines of at most 100 characters, the same in every terminal."""
     from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
     from rich.table import Table
     from rich.text import Text
@@ -269,5 +269,5 @@ def text(parts: Iterable[Part]) -> str:
 
 
 def plain(words: str) -> str:
-    """Words for a terminal, where a space that does not break is a space."""
+    """Replace no-break spaces by spaces, for a terminal."""
     return words.replace(NBSP, " ")

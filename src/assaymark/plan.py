@@ -1,4 +1,4 @@
-"""What the files of studies, seasons and benchmarks share: strict tables, rules for orders, and how they are read."""
+"""Shared parts of study, season and benchmark files: strict tables, the rules for rankings, and their parsers."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Covariate = Literal["log2", "digits", "lists", "hedges"]
 M = TypeVar("M", bound=BaseModel)
 
 TOLERANCE: Final = 1e-9
-"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
+"""Tolerance of every cut-off: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, but must pass 0.4."""
 
 OTHER_MARGINS: Final = (0.05, 0.1)
-"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
+"""Other equivalence margins for the sensitivity analysis, as fractions of the scale's range."""
 
 FEWEST_CLUSTERS: Final = 3
-"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
+"""Minimum common clusters for a test of a pair; below it, p is 1 and the pair still counts in the Holm family."""
 
 FEWEST_CONSECUTIVE: Final = 12
-"""With fewer common clusters a pair that is compared over time cannot be tested."""
+"""Minimum common clusters for a test of a pair whose clusters are consecutive in time."""
 
 FEW_CONSECUTIVE: Final = 24  # with fewer, a claim over time has a condition
 NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
@@ -53,7 +53,7 @@ REPLACED: Final[Mapping[str, str]] = {
     "tested at (0.8)",
     "claims.rankings": "was replaced by tiers and rank intervals, which follow from claims.pairs; leave it out",
 }
-"""Fields of plans of version 1 that are no more, each with what took its place."""
+"""Fields of version 1 plans that were removed, each with its replacement."""
 
 
 class Frozen(BaseModel):
@@ -64,7 +64,7 @@ class Frozen(BaseModel):
 
 
 class OrderRules(Frozen):
-    """How orders of agents are tested: the part of ``[inference]`` that studies, seasons and benchmarks share."""
+    """Settings of the tests that rank agents: the ``[inference]`` keys that studies, seasons and benchmarks share."""
 
     test: OrderTest = "moderated-t"
     alpha: float = Field(default=0.05, gt=0, lt=0.5, description="of all order claims together")
@@ -77,14 +77,14 @@ class OrderRules(Frozen):
     )
 
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
-        """Whether clusters of these names count as following each other in time."""
+        """Return the plan's cluster order; by default "consecutive" if all names are dates, else "exchangeable"."""
         names = list(clusters)
         dated = bool(names) and all(_DATED.search(name) for name in names)
         return self.cluster_order or ("consecutive" if dated else "exchangeable")
 
 
 class BiasRules(Frozen):
-    """What an order of judged agents has to pass beside its test: the part of ``[claims]`` that seasons share."""
+    """Bias checks that rankings of judged agents must pass: the ``[claims]`` keys that studies and seasons share."""
 
     length: Literal["log2", "off"] | tuple[Covariate, ...] = Field(
         default="log2", description="what a headline is held against: properties of the judged texts"
@@ -112,14 +112,14 @@ class BiasRules(Frozen):
 
     @property
     def covariates(self) -> tuple[Covariate, ...]:
-        """What a headline is held against, by name; none where that is off."""
+        """The text properties that a headline is adjusted for; empty if the check is off."""
         if isinstance(self.length, tuple):
             return self.length
         return () if self.length == "off" else ("log2",)
 
 
 class Missing(Frozen):
-    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond."""
+    """Limits on the share of replies that are missing or unreadable, and the action if a limit is exceeded."""
 
     per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")
     per_agent: float = Field(default=0.05, ge=0, le=1, description="of the records of one agent, by one judge")
@@ -127,7 +127,7 @@ class Missing(Frozen):
 
 
 class Human(Frozen):
-    """The sample that people grade, to hold the judges against it."""
+    """The sample that people grade, against which the judges are compared."""
 
     grades: str | None = Field(default=None, min_length=1, description="trajectory, grader, dimension, grade, time")
     sample: int = Field(default=40, ge=1, le=100_000, description="cycles to draw")
@@ -137,7 +137,7 @@ class Human(Frozen):
     double: float = Field(default=0.2, ge=0, le=1, description="of the drawn cycles, graded by two people")
 
     def passed_from(self, lowest: float = 1.0, highest: float = 5.0) -> float:
-        """The grade from which a text passes, on a scale."""
+        """Return the lowest passing grade on the scale from ``lowest`` to ``highest``."""
         return lowest + 0.625 * (highest - lowest) if self.pass_mark is None else self.pass_mark
 
     @model_serializer(mode="wrap")
@@ -146,7 +146,7 @@ class Human(Frozen):
 
 
 def read_toml(text: str, source: str) -> dict[str, Any]:
-    """The table in a TOML file that a person wrote."""
+    """Parse a TOML file; raises `InputError` with the line and a hint."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
@@ -167,7 +167,7 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def read_model(kind: type[M], text: str, source: str) -> M:
-    """A TOML file that a person wrote, as a model."""
+    """Parse a TOML file into a model; raises `InputError` with every problem."""
     raw = read_toml(text, source)
     try:
         return kind.model_validate(raw)
@@ -179,11 +179,11 @@ _TELLING: Final = {
     "calendar": "a season; use: assaymark season init", "pipeline": "a benchmark; use: assaymark bench",
     "questions": "a benchmark; use: assaymark bench", "substrate": "a study; use: assaymark run",
 }  # fmt: skip
-"""What a file is of, by a table that no other kind of plan has."""
+"""The kind of plan that a file is, by a top-level key that no other kind has."""
 
 
 def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
-    """A plan from the table in its file."""
+    """Build a plan from the table of its file; raises `InputError` with every problem."""
     refuse_version_1(raw, source)
     try:
         return kind.model_validate(raw)
@@ -210,7 +210,7 @@ def refuse_version_1(raw: Mapping[str, Any], source: str) -> None:
 
 
 def plan_problems(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
-    """What is wrong with a plan; of a field that was replaced, what took its place."""
+    """Return the problems of a plan; for a removed field, the message names its replacement."""
     return [Problem(problem.where, REPLACED.get(problem.where, problem.what)) for problem in problems_of(error, kind)]
 
 
@@ -219,7 +219,7 @@ _SHORT_FORM: Final = 0xFFFF  # the longest code that four digits hold
 
 
 def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as a TOML document: in each table its own values come first, then the tables inside it."""
+    """Format a table as a TOML document: in each table plain values first, then nested tables."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
@@ -236,7 +236,7 @@ def toml_text(table: Mapping[str, Any]) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it on one line."""
+    """Format a value as TOML on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -253,7 +253,7 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string on one line, with every character that cannot be seen written as its number."""
+    """Quote a string for TOML on one line, with non-printable characters escaped."""
     chars = []
     for char in text:
         if char in '"\\':
@@ -266,13 +266,13 @@ def _quoted(text: str) -> str:
 
 
 def shipped_names(folder: str) -> tuple[str, ...]:
-    """The names of the rubrics or of the scoring plans that come with the package, in alphabetical order."""
+    """Return the names of the built-in rubrics or scoring plans, in alphabetical order."""
     names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def shipped_text(kind: str, folder: str, name: str) -> str:
-    """The file of one of `shipped_names`."""
+    """Return the text of the built-in file with this name, one of `shipped_names`."""
     if name not in shipped_names(folder):
         raise UnknownNameError(kind, name, shipped_names(folder))
     return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The study file: what a study will do, written down and locked before any judge is called."""
+"""The study file: the design of a study, preregistered (locked) before any judge is called."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_p
 from assaymark.records import AGGREGATE, DerivationKind, content_id, repeated, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
-"""A name that a study file gives: it stands in labels of measurements, so it has none of their signs."""
+"""A name from a study file. It becomes part of measurement ids, so their separators are not allowed."""
 
 HUMAN_MODEL: Final = "human/table"
-"""The model of a judge that is people: their grades are read from a table, and nothing is asked."""
+"""The model of a human judge: grades are read from a table, and no call is made."""
 
 HUMAN_FAMILY: Final = "human"
-"""The family of every judge that is people."""
+"""The family of every human judge."""
 
 Scale = tuple[float, float]
-"""The lowest and the highest score that a judge can give."""
+"""The lowest and highest score that a judge can give."""
 
 SCALE: Final[Scale] = (1.0, 5.0)
-"""The scale of the shipped rubrics (ValueBlindBench section 3.6), and of a plan that names none."""
+"""The scale of the built-in rubrics (ValueBlindBench section 3.6), and the default of a plan."""
 
 _MOST_CATEGORIES: Final = 11  # up to which judges are compared category by category
 
@@ -34,16 +34,16 @@ Coefficient = Literal["kappa", "icc", "alpha"]
 AGREEMENT: Final[Mapping[Coefficient, str]] = {
     "kappa": "kappa", "icc": "intraclass correlation", "alpha": "Krippendorff's alpha"
 }  # fmt: skip
-"""What the agreement of judges is measured by, in words."""
+"""The agreement coefficients by name, as texts print them."""
 
 IN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "cells": ("substance", "verbosity", "halo"), "inference": ("mde_sd",),
 }  # fmt: skip
-"""Fields in points of the scale: what the file does not set grows with the scale, from its default on 1..5."""
+"""Fields in points of the scale. Their defaults are for 1..5 and are rescaled to the scale of the plan."""
 
 
 class JudgeSpec(Frozen):
-    """One judge of the panel: which model answers, for which family it counts, and how often it is asked."""
+    """One judge of the panel: its model, the family it belongs to, and its number of trials."""
 
     name: Name
     model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")]
@@ -56,7 +56,7 @@ class JudgeSpec(Frozen):
 
     @property
     def built_in(self) -> bool:
-        """Whether it is a rule of this package and no model."""
+        """True for a built-in rule-based judge, which makes no API calls."""
         return self.model.startswith("reference/")
 
     @model_validator(mode="after")
@@ -70,12 +70,12 @@ class JudgeSpec(Frozen):
 
     @property
     def human(self) -> bool:
-        """Whether a person answers: the grades come from an imported table, and no call is made."""
+        """True if the judge is a person: grades come from an imported table, and no call is made."""
         return self.model == HUMAN_MODEL
 
 
 class AgentSpec(Frozen):
-    """One agent of a study that makes its own records: which model decides, and for which family it counts."""
+    """One agent of a study that runs its own agents: its model, and the family it belongs to."""
 
     name: Name
     model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")]
@@ -87,12 +87,12 @@ class AgentSpec(Frozen):
 
     @property
     def built_in(self) -> bool:
-        """Whether it is a rule of this package and no model."""
+        """True for a built-in rule-based agent, which makes no API calls."""
         return self.model.startswith("reference/")
 
 
 class DateProbe(Frozen):
-    """Whether the sanitised material still says when it was: asked at the lock, which refuses if it does."""
+    """Settings of the date-leakage check, which refuses the lock if a model can date the sanitised contexts."""
 
     model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")] | None = None
     sample: int = Field(default=25, ge=5, le=10_000)
@@ -101,7 +101,7 @@ class DateProbe(Frozen):
 
 
 class Controls(Frozen):
-    """How many control trajectories the study makes of each kind, and in whose name (section 3.5)."""
+    """Number of adversarial control trajectories of each kind, and their model family (section 3.5)."""
 
     cell_a: int = Field(default=0, ge=0, le=100_000)
     cell_b: int = Field(default=0, ge=0, le=100_000)
@@ -114,13 +114,13 @@ class Controls(Frozen):
 
     @property
     def wanted(self) -> dict[DerivationKind, int]:
-        """The kinds that are made, with their numbers."""
+        """The kinds of control to generate, each with its number."""
         kinds: tuple[DerivationKind, ...] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
         return {kind: count for kind in kinds if (count := getattr(self, kind))}
 
 
 class Substrate(Frozen):
-    """Where the cycles of a study come from: an hour of sanitised one-minute bars each (sections 3.2 and 4)."""
+    """Source of the cycles of a study, each an hour of sanitised one-minute bars (sections 3.2 and 4)."""
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0)
@@ -145,7 +145,7 @@ class Substrate(Frozen):
 
 
 class Records(Frozen):
-    """Which imported records the study is about."""
+    """Selection of the imported records that are analysed."""
 
     derivations: tuple[DerivationKind, ...] = ("honest",)
     exclude_flags: tuple[str, ...] = ("clock-conflict", "invalid-reply", "refused", "no-answer")
@@ -154,7 +154,7 @@ class Records(Frozen):
 
 
 def _of_text(choice: Any) -> Any:
-    """A choice of a rubric's text with the name, scale and weights that the text gives and the choice does not."""
+    """Complete a rubric choice that has a text by the name, scale and weights of that text where they are not set."""
     text = choice.get("text") if isinstance(choice, Mapping) else None
     try:
         raw = tomllib.loads(text) if isinstance(text, str) else {}
@@ -168,10 +168,10 @@ def _of_text(choice: Any) -> Any:
 
 
 class RubricChoice(Frozen):
-    """Which rubric the judges apply, its scale, and how its dimensions are weighed (default: equally).
+    """The rubric that the judges apply, its scale, and the weights of its dimensions (default: equal).
 
-    A rubric of one's own is the ``text`` of its file, which says name, scale and weights where the plan does not. The
-    commands put it in the place of ``file``.
+    A custom rubric is given as the ``text`` of its file, which also provides name, scale and weights unless the plan
+    sets them. Commands read ``file`` and replace it by its text.
     """
 
     name: Name = "v1.0"
@@ -205,26 +205,26 @@ class RubricChoice(Frozen):
 
     @property
     def categories(self) -> int:
-        """Whole levels of the scale; 0 where it has too many to compare judges by them, or its ends are not whole."""
+        """Number of whole levels of the scale; 0 if its ends are not whole or there are too many levels for kappa."""
         low, high = self.scale
         count = int(high - low) + 1
         return count if low.is_integer() and high.is_integer() and count <= _MOST_CATEGORIES else 0
 
     @property
     def coefficient(self) -> Coefficient:
-        """What the agreement of judges is measured by, and held against the gates."""
+        """The agreement coefficient that is compared with the gates."""
         return self.agreement or ("kappa" if self.categories else "icc")
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without fields at their default that plans of 0.1 did not have: those that name none keep their hash."""
+        """Omit defaults of fields that were added after 0.1, so that the hashes of older plans do not change."""
         plain = {"file": None, "text": None, "scale": SCALE, "agreement": None}
         same = [name for name, value in plain.items() if getattr(self, name) == value]
         return {name: value for name, value in handler(self).items() if name not in same}
 
 
 class Gates(Frozen):
-    """Cut-offs on mean pairwise kappa (ValueBlindBench section 3.7), and when a format gets a gate of its own."""
+    """Cut-offs on mean pairwise kappa (ValueBlindBench section 3.7), and the minimum data for a gate per format."""
 
     publish: float = Field(default=0.4, ge=-1, le=1)
     halt: float = Field(default=0.2, ge=-1, le=1)
@@ -240,7 +240,7 @@ class Gates(Frozen):
 
 
 class Inference(OrderRules):
-    """How intervals and tests are made."""
+    """Settings of confidence intervals, tests and power."""
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
     resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default max(10000, 40 m/alpha)")
@@ -251,14 +251,14 @@ class Inference(OrderRules):
 
 
 class Stability(Frozen):
-    """When leaving a judge family out counts as a change of order, and the outside judge that is then asked."""
+    """Settings of the leave-one-family-out analysis, and the held-out judge that is called if a ranking changes."""
 
     rho: float = Field(default=0.9, ge=-1, le=1)
     probe: JudgeSpec | None = None
 
 
 class Cells(Frozen):
-    """What the control cells have to show (section 3.5), in rubric points where not said otherwise."""
+    """Thresholds for the adversarial controls (section 3.5), in rubric points unless stated otherwise."""
 
     alpha: float = Field(default=0.01, gt=0, lt=0.5, description="of cell A, one-sided")
     substance: float = Field(default=0.3, gt=0, description="cell B within this of honest records: substance")
@@ -280,13 +280,13 @@ class Cells(Frozen):
 
 
 class Contamination(Frozen):
-    """The clusters that lie after the agents' training cutoff, compared with the earlier ones (section 3.9)."""
+    """The clusters after the agents' training cutoff, which are compared with the earlier ones (section 3.9)."""
 
     post_cutoff: tuple[Name, ...] = Field(min_length=1)
 
 
 class AnchorProbe(Frozen):
-    """A stratified subsample that one judge of the panel grades again under another rubric (section 5.6)."""
+    """Rubric-wording ablation: a stratified subsample that one judge scores again under another rubric (5.6)."""
 
     judge: Name
     rubric: Name = "v1.1"
@@ -294,7 +294,7 @@ class AnchorProbe(Frozen):
 
 
 class DatasheetLimits(Frozen):
-    """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked."""
+    """Reliability and bias limits for every judge's datasheet; a limit that is not set is not checked."""
 
     dark_current: float | None = Field(default=None, ge=0, le=1)
     positional: float | None = Field(default=None, ge=0, le=1)
@@ -318,14 +318,14 @@ class DatasheetLimits(Frozen):
 
 
 class ProviderLimits(Frozen):
-    """What one provider may be asked in a minute, by all who work on a study together; none set means no limit."""
+    """Rate limits of one provider per minute, shared by all workers on a study; None is no limit."""
 
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
 
 
 class EngineChoice(Frozen):
-    """How calls are made. None of these can change an answer, so none of them enters a call key."""
+    """Settings of the call engine. None of them affects a reply, so none is part of a call key."""
 
     concurrency: int = Field(default=64, ge=1, le=4096)
     deadline_s: float = Field(default=120.0, gt=0, le=3600)
@@ -337,7 +337,7 @@ class EngineChoice(Frozen):
 
 
 class Claims(BiasRules):
-    """Which candidate claims are put to the gates; by default all kinds, for the aggregate and each dimension."""
+    """The candidate claims to decide; by default all kinds, for the aggregate and each dimension."""
 
     first: bool = True
     pairs: bool = True
@@ -357,7 +357,7 @@ class Claims(BiasRules):
 
 
 class Study(Frozen):
-    """A whole study file. See ``docs/protocol.md`` for every field, its source and its reason."""
+    """A study file. ``docs/protocol.md`` describes every field, its source and its rationale."""
 
     version: Literal["2"] = "2"
     name: Name
@@ -385,7 +385,7 @@ class Study(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _in_points(cls, table: Any) -> Any:
-        """Fields of `IN_POINTS` that are not set, on the scale of the rubric."""
+        """Rescale the defaults of `IN_POINTS` fields to the scale of the rubric."""
         rubric = _of_text(table.get("rubric") if isinstance(table, Mapping) else None)
         named = rubric.get("scale") if isinstance(rubric, Mapping) else getattr(rubric, "scale", None)
         try:
@@ -450,22 +450,22 @@ class Study(Frozen):
 
     @property
     def scale_text(self) -> str:
-        """The scale as pages say it, such as "1 to 5"."""
+        """The scale as pages print it, such as "1 to 5"."""
         return scale_words(self.scale).replace("-", "−").replace("..", " to ")
 
     @property
     def points(self) -> float:
-        """Points between the ends of the scale: what margins are parts of."""
+        """Length of the scale in points; margins are fractions of it."""
         return self.scale[1] - self.scale[0]
 
     @property
     def model_judges(self) -> tuple[JudgeSpec, ...]:
-        """The judges of the panel that are asked by a call; the others are people."""
+        """The judges of the panel that are models; the others are people."""
         return tuple(judge for judge in self.judges if not judge.human)
 
     @property
     def cells_judged(self) -> tuple[DerivationKind, ...]:
-        """The derivations that are judged as control cells."""
+        """The derivations of the plan other than honest, which are judged as controls."""
         return tuple(kind for kind in self.records.derivations if kind != "honest")
 
     @property
@@ -475,7 +475,7 @@ class Study(Frozen):
 
 
 def scale_words(scale: Scale) -> str:
-    """A scale as messages and pages name it.
+    """Format a scale for messages and pages.
 
     >>> scale_words((1, 5)), scale_words((0, 2.5))
     ('1..5', '0..2.5')
@@ -484,12 +484,12 @@ def scale_words(scale: Scale) -> str:
 
 
 def parse_study(text: str, source: str = "study.toml") -> Study:
-    """A study from the text of its file."""
+    """Parse the text of a study file; raises `InputError` with every problem."""
     return read_plan(Study, read_toml(text, source), source)
 
 
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:
-    """sha256 of the canonical plan, of every text it uses, and of the tables it was locked on."""
+    """Return the sha256 of the canonical plan, every text it uses, and the tables that it was locked with."""
     plan = study.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
     hashed = {name: sha256_text(text) for name, text in texts.items()}
     return content_id({"plan": plan, "texts": hashed, "tables": dict(tables or {})})

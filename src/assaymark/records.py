@@ -1,4 +1,4 @@
-"""The nouns of an assay: frozen records. Docstrings of several lines are descriptions in the published schemas."""
+"""The record types, all frozen dataclasses. Docstrings of several lines are descriptions in the published schemas."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, 
 
 T = TypeVar("T")
 
-# --- records and plain values to JSON and back: one form, the same bytes on every machine, strict on the way in -------
+# --- JSON: canonical output (the same bytes on every machine) and strict parsing --------------------------------------
 
 JSON = Any
-"""A value that json.dumps accepts; recursive aliases cost more than they tell here."""
+"""A value that json.dumps accepts. Not a recursive alias, which would cost more than it checks."""
 
 
 def to_json(value: Any) -> JSON:
-    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists."""
+    """Convert a value to plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists."""
     if type(value) in (str, bool, int) or (type(value) is float and math.isfinite(value)):
         return value  # as most details are
     return json.loads(canonical_json(value))
 
 
 def canonical_json(value: Any) -> str:
-    """``value`` as JSON with sorted keys and no spaces: the same bytes on every machine."""
+    """Encode a value as JSON with sorted keys and no spaces, the same bytes on every machine."""
     try:
         return _ENCODER.encode(value)
     except ValueError as exc:
@@ -52,7 +52,7 @@ _FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | N
 
 
 def _plain(value: Any) -> JSON:
-    """What the encoder does not know itself, one level deep. The getter of a record takes all its fields at once."""
+    """Encode a record, mapping or time for `json`, one level deep. The cached getter reads all fields in one call."""
     kind = type(value)
     if kind not in _FIELDS:
         names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
@@ -69,7 +69,7 @@ def _plain(value: Any) -> JSON:
 
 
 def as_object(value: Any) -> dict[str, JSON] | None:
-    """A record or mapping as the fields or entries that it has in JSON, themselves as they are; None for the rest."""
+    """Return the fields of a record or the entries of a mapping, values unchanged; None for any other value."""
     if isinstance(value, dict):
         return value
     structured = isinstance(value, Mapping) or dataclasses.is_dataclass(type(value))
@@ -85,19 +85,19 @@ _ENCODER = json.JSONEncoder(
 
 @lru_cache(maxsize=4096)
 def _utc(moment: datetime) -> str:
-    """A time in UTC. Cached, because all facts of a context share a few."""
+    """Format a time in UTC. Cached, because the facts of a context share a few times."""
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone")
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def content_id(value: Any) -> str:
-    """sha256 of the canonical JSON of a record, as 64 hex digits. This is how contexts are named."""
+    """Return the sha256 of the canonical JSON of a record as 64 hex digits: the id of a context."""
     return sha256_text(canonical_json(value))
 
 
 def sha256_text(text: str) -> str:
-    """sha256 of a text in UTF-8. Lone surrogates, which UTF-8 cannot carry, are hashed by their escapes."""
+    """Return the sha256 of a text in UTF-8; lone surrogates are encoded by ``surrogatepass``."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -105,12 +105,12 @@ _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once, in alphabetical order."""
+    """Return the names that occur more than once, in alphabetical order."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
-    """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once."""
+    """Parse a record from JSON strictly; raises `InputError` with every problem, unknown keys among them."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     try:
@@ -120,16 +120,16 @@ def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
     return record
 
 
-# Files that a reader sees whole or not at all, also after a power cut.
+# Files that are replaced atomically: a reader sees all of the new bytes or none, also after a power cut.
 
 
 def write_atomic(path: Path, data: bytes | str, *, named: bool = True) -> None:
-    """Write a file so that a reader sees the old bytes or the new ones, never a part; ``named``: durably at once."""
+    """Replace a file atomically: a reader sees the old or the new bytes. ``named`` also syncs the directory entry."""
     raw = data.encode() if isinstance(data, str) else data
     with suppress(OSError):
         if path.stat().st_size == len(raw) and path.read_bytes() == raw:
             return
-    # Named by process, so that two that write one file do not write into each other's.
+    # The process id keeps two processes that write the same file apart.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def write_atomic(path: Path, data: bytes | str, *, named: bool = True) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable; needed on POSIX, where a directory entry is a write of its own."""
+    """Sync the directory entries of ``folder``, which POSIX does not write together with the files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -193,7 +193,7 @@ AnchorState = Literal["not-tested", "confirms", "undecided", "contradicts"]
 
 @dataclass_transform(frozen_default=True)
 def record(kind: type[T]) -> type[T]:
-    """A frozen, slotted dataclass that refuses wrong types and unknown keys when it is read."""
+    """Make a frozen, slotted dataclass whose parser rejects wrong types and unknown keys."""
     kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]  # pydantic looks for it on the class
     return dataclass(frozen=True, slots=True, repr=kind.__repr__ is object.__repr__)(kind)
 
@@ -204,15 +204,15 @@ _OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregist
 """Fields that limit the first rank of every agent alike."""
 
 IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
-"""The state of a noise floor where every repetition came out the same."""
+"""State of a noise floor if all repetitions are identical."""
 
 AGGREGATE = "aggregate"
-"""The name under which the mean over all rubric dimensions stands beside the dimensions themselves."""
+"""Name of the mean over all rubric dimensions, used like a dimension."""
 
 
 @record
 class Instrument(Shown):
-    """Something that can be held, with the names by which a text may call it."""
+    """A tradable asset, with the names that texts use for it."""
 
     id: str
     symbol: str | None = None
@@ -257,12 +257,12 @@ class Series(Shown):
 
 
 FillAt = Literal["next_open", "close"]
-"""Where orders fill: at the open of the next day, or at the close."""
+"""Price at which orders fill: the next day's open, or the close."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One day's prices of one instrument, None where not known; ``age`` is how many days old they are."""
+    """One day's prices of one instrument, None if unknown; ``age`` is their age in days."""
 
     open: float | None
     high: float | None = None
@@ -271,14 +271,14 @@ class Bar:
     age: int = 0
 
     def at(self, fill: FillAt) -> float | None:
-        """The price at which orders fill, or None where there is no positive finite one."""
+        """Return the price at which orders fill; None if it is missing, infinite or not positive."""
         price = self.open if fill == "next_open" else self.close
         return price if price is not None and 0 < price < math.inf else None
 
 
 @record
 class Portfolio(Shown):
-    """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""
+    """Holdings before the decision: cash and NAV in ``currency``, positions as units per instrument."""
 
     currency: str
     cash: float
@@ -320,7 +320,7 @@ class Context(Shown):
 
 @record
 class Agent(Shown):
-    """Who decided. ``family`` groups agents and judges that share a maker; it decides conflicts of interest."""
+    """The agent that decided. ``family`` groups agents and judges of one vendor and defines conflicts of interest."""
 
     id: str
     family: str
@@ -348,7 +348,7 @@ class Action(Shown):
 
 @record
 class Rationale(Shown):
-    """A text that goes with a decision. Kind ``arena`` was written by the venue: neither judged nor ledgered."""
+    """A text of a decision. Texts of kind ``arena`` come from the venue: neither judged nor fact-checked."""
 
     text: str
     kind: RationaleKind
@@ -356,7 +356,7 @@ class Rationale(Shown):
 
 @record
 class CallFacts(Shown):
-    """How the decision was obtained: one attempt's seconds and tokens, and where the timing comes from."""
+    """Metadata of the call behind a decision: seconds and tokens of one attempt, and the source of the timing."""
 
     seconds: float | None = None
     timing_source: TimingSource = "absent"
@@ -370,7 +370,7 @@ class CallFacts(Shown):
 
 @record
 class Derivation(Shown):
-    """Honest, or made from something else on purpose: by what, from which record, with which seed."""
+    """Origin of a decision: honest, or a control derived from record ``parent`` with ``seed``."""
 
     kind: DerivationKind = "honest"
     parent: str | None = None
@@ -380,7 +380,7 @@ class Derivation(Shown):
 
 @record
 class Provenance(Shown):
-    """Where the record was read from."""
+    """Source of a record."""
 
     source: str
     path: str = ""
@@ -390,7 +390,7 @@ class Provenance(Shown):
 
 @record
 class Decision(Shown):
-    """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown."""
+    """One decision of one agent with its rationales: the trajectory that a ValueBlindBench judge scores."""
 
     _wordy = ("Derivation", "Reasons")
 
@@ -415,7 +415,7 @@ class Decision(Shown):
 
     @property
     def cycle(self) -> str:
-        """The question this decision answers; contrasts between agents are paired within it."""
+        """Id of the question that the decision answers; contrasts between agents are paired by it."""
         return f"{self.episode_id}#{self.step}"
 
     def _cells(self) -> dict[str, str]:
@@ -432,7 +432,7 @@ class Decision(Shown):
 
 @record
 class Outcome(Shown):
-    """What happened afterwards. Kept in its own table and never shown to a judge of the rationale."""
+    """A realised outcome. Stored in its own table and never shown to a judge of the rationale."""
 
     record_id: str
     horizon: str
@@ -444,7 +444,7 @@ class Outcome(Shown):
 
 @record
 class Score(Shown):
-    """One number that a benchmark gives: for a decision, an answer, or a whole episode."""
+    """One benchmark score of a decision, an answer, or a whole episode."""
 
     about: str
     agent: str
@@ -460,7 +460,7 @@ class Score(Shown):
 
 @record
 class Judgment(Shown):
-    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
+    """One judge's reply on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str
     judge: str
@@ -485,7 +485,7 @@ class Judgment(Shown):
 
 @record
 class PairCall(Shown):
-    """One answer of a judge to two candidates shown in one order, for its datasheet."""
+    """One verdict of a judge on two candidates in one presentation order, for its datasheet."""
 
     pair: str
     condition: PairCondition
@@ -504,7 +504,7 @@ class PairCall(Shown):
 
 @record
 class Evidence(Shown):
-    """One number in a rationale and what the agent's own material says about it."""
+    """One number in a rationale, and the result of checking it against the agent's context."""
 
     decision: str
     part: int
@@ -547,7 +547,7 @@ class Measurement(Shown):
 
     @property
     def id(self) -> str:
-        """Stable name: the measurement's name and its labels in alphabetical order."""
+        """Stable id: the measurement's name and its labels in alphabetical order."""
         return measurement_id(self.name, self.labels)
 
     def _cells(self) -> dict[str, str]:
@@ -567,7 +567,7 @@ class Measurement(Shown):
 
 
 def measurement_id(name: str, labels: Mapping[str, str]) -> str:
-    """The id of the measurement ``name`` with these labels."""
+    """Return the id of the measurement ``name`` with these labels."""
     return _joined_id(name, tuple(labels.items()))
 
 
@@ -659,7 +659,7 @@ class Verdict(Shown):
 
     @property
     def said(self) -> str:
-        """The claim as it may be shown: its sentence, or for one that is not supported what it is about and no more."""
+        """The claim as displayed: its statement, or for an unsupported claim only its kind, agents and score."""
         if self.publication_level != "no-claim":
             return prose(self.claim.statement, 400)
         kind = clean(self.claim.id.partition("[")[0], 40)
@@ -669,7 +669,7 @@ class Verdict(Shown):
 
     def _cells(self) -> dict[str, str]:
         supported = self.publication_level != "no-claim"
-        # Of several first ranks that are not supported, the one that another check stops is the leader's.
+        # Hidden for an unsupported first rank: a claim that only another check stops would reveal the leader.
         leads = not supported and self.claim.id.startswith("first[")
         return {
             "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}", "Claim": self.said,

@@ -1,4 +1,4 @@
-"""The rows of anybody's file: CSV and its kin, JSON of any shape, Parquet and Arrow as one table, with line numbers."""
+"""Read rows with line numbers from arbitrary files: delimited text, JSON of any shape, Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from assaymark.errors import SHEET, InputError, Problem, foreign, table_problem
 
 
 WIDEST: Final = 1000
-"""Keys that become columns; an object with more of them, such as one keyed by item, stays JSON text."""
+"""Maximum keys that become columns; an object with more keys, such as one keyed by item, stays JSON text."""
 
 _DEEPEST: Final = 3
 
 
 def dumps(value: Any) -> str:
-    """A value as JSON text, as people write it."""
+    """Encode a value as readable JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of some pairs, for ``object_pairs_hook``; raises where a key stands twice."""
+    """Build an object from its pairs (an ``object_pairs_hook``); raises ``ValueError`` on a duplicate key."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         (twice, _), *_rest = Counter(key for key, _ in pairs).most_common(1)
@@ -53,7 +53,7 @@ _STRICT: Final = json.JSONDecoder(object_pairs_hook=once)
 
 
 def json_problem(error: Exception, text: str) -> str:
-    """Why a text is no JSON, with what stands there."""
+    """Describe a JSON parse error, with its column and the text around it."""
     if isinstance(error, RecursionError):
         return "nested too deep"
     if not isinstance(error, json.JSONDecodeError):
@@ -66,7 +66,7 @@ def json_problem(error: Exception, text: str) -> str:
 
 
 def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[Any, Ints | None]:
-    """The objects of JSON lines with their lines, or the one tree of a JSON file and None."""
+    """Return the objects of a JSON Lines file with their line numbers, or the tree of a JSON file and None."""
     lines = text.split("\n")
     there = [k for k, line in enumerate(lines) if line and not line.isspace()]
     written = [lines[k] for k in there]
@@ -109,7 +109,7 @@ def objects_of(name: str, text: str, notes: list[str] | None = None) -> tuple[An
 
 
 def leave_out(name: str, problems: Sequence[Problem], notes: list[str] | None) -> None:
-    """Raise what is wrong with lines, or put it into ``notes`` where they may be left out."""
+    """Raise the problems of lines, or add them to ``notes`` if invalid lines may be left out."""
     if notes is None:
         raise InputError(name, problems)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -117,7 +117,7 @@ def leave_out(name: str, problems: Sequence[Problem], notes: list[str] | None) -
 
 
 def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
-    """The rows in a JSON tree: a list of objects, an object of lists, or an object with one list of objects in it."""
+    """Return the rows of a JSON tree: a list of objects, an object of lists, or an object with one list of objects."""
     if isinstance(tree, list):
         wrong = [(k, record) for k, record in enumerate(tree, start=1) if not isinstance(record, dict)]
         if len(wrong) == len(tree) > 0:
@@ -161,7 +161,7 @@ def records_of(name: str, tree: Any, notes: list[str]) -> list[dict[str, Any]]:
 
 
 def _lists(tree: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str, list[Any]]]:
-    """The lists of objects in a tree, by their dotted paths."""
+    """Yield the lists of objects in a tree with their dotted paths."""
     for key, value in tree.items():
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
             yield path + key, value
@@ -173,7 +173,7 @@ def columns_of(
     records: Sequence[Mapping[str, Any] | None], path: str, nested: bool, into: dict[str, list[Any]],
     kept_as: dict[str, list[str]],
 ) -> None:  # fmt: skip
-    """The columns of some objects, those of objects inside of them under dotted names; every value as text."""
+    """Add the columns of objects to ``into``, nested objects under dotted names and every value as text."""
     keys = dict.fromkeys(chain.from_iterable(filter(None, records)))
     if len(keys) > WIDEST:
         raise ValueError(f"the objects have {len(keys)} different keys (allowed {WIDEST}); one row an object is needed")
@@ -202,7 +202,7 @@ def _text(value: Any) -> str | None:
 
 
 def inside(text: str | None, path: str) -> str | None:
-    """The value at a dotted path into a JSON text, as text; keys may hold dots, and numbers count entries from 0."""
+    """Return the value at a dotted path into a JSON text, as text. Keys may contain dots; list indices start at 0."""
     try:
         tree = json.loads(text) if text else None
     except ValueError:
@@ -223,10 +223,10 @@ def inside(text: str | None, path: str) -> str | None:
 Ints = NDArray[np.int64]
 
 LARGEST: Final = 4 << 30
-"""Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
+"""Maximum bytes of a decompressed file, so that a small archive cannot exhaust the memory."""
 
 LONGEST_CELL: Final = 64 << 20
-"""Characters that one CSV cell may hold; the csv module's own limit of 131,072 is short of a long prompt."""
+"""Maximum characters of a CSV cell; the csv module's default of 131,072 is less than a long prompt."""
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 _NAMES: Final = {",": "CSV", ";": "CSV with semicolons", "\t": "TSV", "|": "CSV with bars"}
@@ -241,7 +241,7 @@ _ARROW: Final = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 
 Recognised = tuple[str, Sequence[tuple[int, Mapping[str, Any]]], tuple[str, ...]]
-"""The name of a format, its rows with the place of the object that each comes from, and what is said about them."""
+"""The name of a format, its rows with the index of the object that each comes from, and notes."""
 
 Where = Callable[[int], str]
 Recognise = Callable[[Any, Where], Recognised | None]
@@ -254,7 +254,7 @@ class Rows:
     ``table`` holds text as it was written (empty cells, JSON nulls and absent keys are null; other JSON values are JSON
     text); columns of Parquet and Arrow keep their types. ``line`` [n] is where each row begins as an editor counts, the
     header being line 1, or the number of the record from 1 (``unit``). ``said`` lists what was skipped or flattened,
-    and ``sha256`` is that of the file as it lies.
+    and ``sha256`` is the digest of the file as stored.
     """
 
     name: str
@@ -270,14 +270,14 @@ class Rows:
         return int(self.table.num_rows)
 
     def where(self, row: int) -> str:
-        """The place of a row in words: ``line 7``, in a folder with its file."""
+        """Format the place of a row: ``line 7``, preceded by the file name for a folder."""
         file = next((f"{name} " for name, first in reversed(self.files) if first <= row), "")
         return f"{file}{self.unit} {self.line[row]}"
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A column by its name, its dotted path into JSON text, or several joined by ``+``: ``dim+id``.
+        """Return a column by its name, a dotted path into JSON text, or several columns joined by ``+``: ``dim+id``.
 
-        A joined value is null where a part is. `InputError` names the closest column.
+        A joined value is null if any part is. `InputError` names the closest column.
         """
         header = self.table.column_names
         if name in header:
@@ -305,10 +305,10 @@ def read(
     source: Path | bytes, name: str = "", nested: bool = True, recognise: Recognise | None = None,
     delimiter: str | None = None, keep_going: bool = False,
 ) -> Rows:  # fmt: skip
-    """The rows of a file whose kind is told by how it begins; ``nested`` makes dotted columns of objects in objects.
+    """Read the rows of a file, whose format is detected from its first bytes; ``nested`` flattens nested objects.
 
-    ``recognise`` is shown the objects of JSON and may make rows of them. ``keep_going`` leaves out lines that cannot be
-    read, and says so. `InputError`: everything wrong, with its line.
+    ``recognise`` may convert the objects of a JSON file to rows. ``keep_going`` skips unreadable lines and notes them.
+    `InputError` lists every problem with its line.
     """
     name = name or (str(source) if isinstance(source, Path) else "data")
     try:
@@ -331,7 +331,7 @@ def read(
 
 
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
-    """The bytes of a file, decompressed when they begin as gzip or Zstandard, whatever the name."""
+    """Decompress the bytes of a gzip or Zstandard file, detected by its first bytes; other bytes are unchanged."""
     make: Callable[[], Any]
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         import zstandard
@@ -364,7 +364,7 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
 
 
 def text_body(name: str, data: bytes) -> bytes:
-    """The bytes of a text in UTF-8 without byte order mark; everything else is refused with what it is."""
+    """Return the bytes of a UTF-8 text without byte order mark; raises `InputError` naming any other format."""
     kind = foreign(data[:16])
     if data.startswith(b"PK\x03\x04"):
         with suppress(zipfile.BadZipFile, OSError, ValueError):
@@ -386,7 +386,7 @@ def text_body(name: str, data: bytes) -> bytes:
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as exc:
-        # One problem, at the first line that is not UTF-8: the others are so for the same reason.
+        # One problem, at the first line that is not UTF-8: the others have the same cause.
         head, begin = body.split(b"\n", 1)[0].decode("latin-1"), body.rfind(b"\n", 0, exc.start) + 1
         delimiter, before, column = max(DELIMITERS, key=head.count), [""], ""
         with suppress(csv.Error):
@@ -404,7 +404,7 @@ def text_body(name: str, data: bytes) -> bytes:
 
 
 def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:
-    """The table of a Parquet or Arrow file: objects as dotted columns, lists as JSON text."""
+    """Read the table of a Parquet or Arrow file: structs as dotted columns, lists as JSON text."""
     try:
         if data[:4] == b"PAR1":
             if data[-4:] != b"PAR1":
@@ -434,7 +434,7 @@ def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, .
 
 
 def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
-    """Raise where several columns have one name."""
+    """Raise `InputError` if a column name occurs more than once."""
     problems = []
     for column, times in Counter(columns).items():
         if times > 1:
@@ -446,7 +446,7 @@ def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
 
 
 def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
-    """Texts as an Arrow array, and how many held half a character; `pyarrow.array` of a list would import pandas."""
+    """Build an Arrow array of texts, and count lone surrogates; `pyarrow.array` of a list would import pandas."""
     texts = ["" if value is None else value for value in values]
     joined, broken = "".join(texts), 0
     try:
@@ -515,7 +515,7 @@ def _read_json(
 def _delimited(
     name: str, body: bytes, delimiter: str | None, keep_going: bool
 ) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
-    """The table of a delimited text, the line where each row begins, the name of the format, and what is said."""
+    """Return the table of a delimited text, the first line of each row, the name of the format, and notes."""
     if (directive := _SEPARATOR.match(body)) is not None:  # as spreadsheets write it; an empty line in its place
         body, delimiter = b"\n" + body[directive.end() :], delimiter or directive[1].decode()
     end = body.find(b"\n", _SNIFFED)
@@ -555,9 +555,9 @@ def _delimited(
 
 
 def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
-    """The lines where rows that hold something begin, the header among them; None where a quote is out of its place.
+    """Return the first lines of all non-empty rows, header included; None if a quote occurs inside a cell.
 
-    Where every quote opens or closes a cell, an end of line with an odd number of quotes before it is in a cell.
+    If every quote opens or closes a cell, a line end after an odd number of quotes lies within a cell.
     """
     if quotes.size:
         edges = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
@@ -578,7 +578,7 @@ def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None
 
 
 def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> pa.Table | None:
-    """The rows as the library reads them; None where one has another length than the header."""
+    """Parse rows with pyarrow; None if a row has another length than the header."""
     import pyarrow.csv as pacsv
 
     odd: list[int] = []
@@ -588,13 +588,13 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
         return "skip"
 
     names = [str(k) for k in range(width)]
-    # A block holds a row at least; only where the usual size does not, one block takes the whole file.
+    # A block must hold at least one row; if the usual size does not, one block takes the whole file.
     for size in (1 << 20, min(len(body) + 2, _LARGEST_BLOCK)):
         try:
             table = pacsv.read_csv(
                 pa.BufferReader(body if body.endswith((b"\n", b"\r")) else body + b"\n"),
                 pacsv.ReadOptions(
-                    # One block needs no threads, and none of them is then alive when a refusal ends the process.
+                    # One block needs no threads, so none is alive if an error ends the process.
                     column_names=names,
                     skip_rows_after_names=1,
                     block_size=size,
@@ -617,7 +617,7 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
 def _slow(
     name: str, text: str, width: int, delimiter: str, notes: list[str] | None
 ) -> tuple[list[list[str | None]], Ints]:
-    """The columns as the strict reader of the standard library finds them, and the line where each row begins."""
+    """Parse columns with the strict csv reader of the standard library, and the first line of each row."""
     problems: list[Problem] = []
     rows: list[list[str]] = []
     line, widths = list[int](), list[int]()
@@ -650,7 +650,7 @@ def _slow(
 def csv_lines(
     text: str, wrong: Callable[[int, str], None], delimiter: str = ","
 ) -> Generator[tuple[int, list[str]], None, None]:
-    """Every readable row with the line where it begins; after one that is no CSV the reader starts afresh."""
+    """Yield every readable row with its first line; invalid rows go to ``wrong``, and parsing continues after them."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     with long_cells():
         while True:
@@ -677,7 +677,7 @@ _limits: list[int] = []
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Raises the csv module's limit on cells, one for all threads, until the last reader is done."""
+    """Raise the csv module's cell limit, which all threads share, until the last reader is done."""
     with _lock:
         _limits.append(_limits[0] if _limits else csv.field_size_limit())
         csv.field_size_limit(max(_limits[0], LONGEST_CELL))

@@ -1,4 +1,4 @@
-"""How a number and a text from a record are set wherever a person reads them. The examples are the test."""
+"""Format numbers and texts of records for readers, the same on pages and in terminals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
 
 
 def clean(text: str, limit: int | None = None) -> str:
-    """A text from a record, safe to show: one line, no character unseen, at most ``limit`` long."""
+    """Sanitise a text from a record for display: one line, no invisible characters, at most ``limit`` long."""
     # Most texts are plain already; a long ledger would spend half its time in the two expressions.
     plain = text.isprintable() and "  " not in text
     flat = text.strip() if plain else visible(_SPACES.sub(" ", text)).strip()
@@ -30,23 +30,23 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    """A text with its control, direction and zero-width characters made visible, and its spaces as they are."""
+    """Make control, bidirectional and zero-width characters of a text visible; spaces stay as they are."""
     return text if text.isprintable() else code_points(_UNSAFE.sub("\ufffd", text))
 
 
 def code_points(text: str) -> str:
-    """A text in which characters that turn its direction, or take no room, stand by their code point."""
+    """Replace bidirectional and zero-width characters of a text by their code points."""
     return text if text.isascii() else _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
 def prose(text: str, limit: int | None = None) -> str:
-    """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular."""
+    """Format a sentence from a record: sanitised by `clean`, typographic apostrophes, singular nouns after 1."""
     shown = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
     return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", shown))
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A statistic with fixed decimals and a true minus; nothing is ever a negative zero."""
+    """Format a statistic with fixed decimals and a true minus sign, never as negative zero."""
     text = f"{value:,.{digits}f}"
     if not text.strip("-0.,"):
         text = text.lstrip("-")
@@ -54,12 +54,12 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def count(value: int) -> str:
-    """A count with thousands separators."""
+    """Format a count with thousands separators."""
     return f"{value:,}"
 
 
 def count_of(n: int, of: str, limit: int = 60) -> str:
-    """How many there are of what, as a record names it in the plural; one thing in the singular."""
+    """Format a count with its noun, which records give in the plural; after 1 the noun is singular."""
     words = clean(of, limit)
     if n == 1:
         head, link, rest = words.partition(" of ")
@@ -68,7 +68,7 @@ def count_of(n: int, of: str, limit: int = 60) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in [0, 1] as percent. A share that is not 0 or 1 is never shown as 0 % or 100 %."""
+    """Format a share in [0, 1] as a percentage; only exactly 0 and 1 are shown as 0 % and 100 %."""
     least = 10.0**-digits
     shown = round(100 * share, digits)
     if share > 0 and shown < least:
@@ -79,24 +79,24 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def span(low: float, high: float, digits: int = 2) -> str:
-    """A range."""
+    """Format a range of numbers."""
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
 def listing(items: Sequence[str], *, last: str = "and") -> str:
-    """Names in a sentence."""
+    """Join names for a sentence: "A, B and C"."""
     return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def p_words(p: float) -> str:
-    """A p-value as it is read."""
+    """Format a p-value, such as "p = .012" or "p < .001"."""
     if p < 0.001:
         return "p < .001"
     return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
 def why_undefined(state: str) -> str:
-    """Why there is no number, in words, from the state of a measurement."""
+    """Describe why a measurement has no value, from its state."""
     text = prose(state)
     if text.startswith("undefined"):
         return "not defined" + text.removeprefix("undefined")
@@ -104,14 +104,14 @@ def why_undefined(state: str) -> str:
 
 
 def bounds(low: float | None, high: float | None, level: float | None, digits: int = 3) -> str:
-    """An interval with its level."""
+    """Format an interval with its level."""
     if low is None or high is None:
         return "no interval"
     return span(low, high, digits) + ("" if level is None else f", {percent(level)}")
 
 
 def money(usd: float) -> str:
-    """An amount in USD with at least two digits that say something.
+    """Format an amount in USD with two decimals, or two significant digits below one cent.
 
     >>> money(12.3), money(0.00123), money(0.0)
     ('12.30', '0.0012', '0.00')

@@ -22,7 +22,7 @@ from assaymark.workflow import (
     CANNOT_SAY,
     FIELDS,
     HOST,
-    LabelDesk,
+    LabelServer,
     RunFolder,
     listen,
     open_labelling,
@@ -70,9 +70,9 @@ def downloaded(visitor: Visitor, path: Path, button: str = "#save") -> list[dict
 
 
 @contextmanager
-def served(run: RunFolder, port: int = 0) -> Iterator[tuple[LabelDesk, str]]:
+def served(run: RunFolder, port: int = 0) -> Iterator[tuple[LabelServer, str]]:
     """A desk, and where its pages are."""
-    desk = LabelDesk(open_labelling(run, now=datetime(2026, 3, 1, tzinfo=UTC)))
+    desk = LabelServer(open_labelling(run, now=datetime(2026, 3, 1, tzinfo=UTC)))
     with listen(desk, HOST, port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

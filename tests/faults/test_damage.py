@@ -22,10 +22,10 @@ from assaymark.engine import End, Ledger, Reply
 from assaymark.engine.calls import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
-from assaymark.workflow import OUTCOMES, RunFolder, Store, Table, tables, verify_run
+from assaymark.workflow import OUTCOMES, RecordTable, RunFolder, Store, tables, verify_run
 
 N, LARGE = 60, 2_500_000
-TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, Table)}
+TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, RecordTable)}
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from assaymark import workflow
 from assaymark.notebook import CommandResult, Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow import Piece, Shown, bars, counts, note, paying, say, tracks, watched
+from assaymark.workflow import Piece, ProgressDisplay, bars, counts, note, paying, say, tracks, watched
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_tables_are_read_as_rows_and_reporting_shows_the_first_screen_with_its_f
 def test_judges_are_shown_by_name_and_not_ranked(folder):
     sheets = tracks.stored_datasheets(folder)
     names = sorted(sheet.judge for sheet in sheets)
-    shown = repr(tracks.Made(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
+    shown = repr(tracks.MadeSheets(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
     heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("judge datasheet")]
     assert [name for name in heads if name in names] == names
     assert [repr(sheet).partition(":")[0] for sheet in sheets] == [f"Datasheet of {sheet.judge}" for sheet in sheets]
@@ -93,9 +93,9 @@ class Clock:
         return self.now
 
 
-def shown_to(nobody: Console, clock: Clock) -> Shown:
+def shown_to(nobody: Console, clock: Clock) -> ProgressDisplay:
     with bars(nobody) as shown:
-        return Shown(shown._display, False, clock)
+        return ProgressDisplay(shown._display, False, clock)
 
 
 def test_a_piece_of_work_tells_count_rate_time_left_and_cost():

@@ -131,7 +131,7 @@ def test_a_journal_is_done_once_makes_lost_tables_again_and_is_never_read_damage
         assert table_bytes(folder) == wanted
     (folder.tables / "navs.parquet").unlink()
     busy = pytest.raises(LedgerError, match="another step of this season is at work; nothing was")
-    with tracks.Journal.open(folder), busy:
+    with tracks.DayJournal.open(folder), busy:
         tracks.step_season(folder, who, now=NOW)
     tracks.run_season(folder, who, now=NOW)
     assert table_bytes(folder) == wanted

@@ -16,7 +16,7 @@ from outline import read
 from assaymark.cli import main
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
 from assaymark.errors import AssayError, InputError
-from assaymark.workflow import RunFolder, Served, join_runs, open_server
+from assaymark.workflow import RunFolder, RunServer, join_runs, open_server
 
 HOSTILE = "<script>document.title='got in'</script>"
 
@@ -77,15 +77,15 @@ def test_the_start_leads_to_the_report_or_to_the_progress(run: Path) -> None:
         reply = connection.getresponse()
         assert (reply.status, reply.read(), reply.getheader("Content-Length")) == (200, b"", "2")
     (run / "report" / "index.html").rename(run / "report" / "datasheets.html")
-    assert Served(run).answer("/", "localhost:8400").location == "/report/datasheets.html"
-    assert b'href="/report/datasheets.html"' in Served(run).answer("/live", "localhost:8400").body
+    assert RunServer(run).answer("/", "localhost:8400").location == "/report/datasheets.html"
+    assert b'href="/report/datasheets.html"' in RunServer(run).answer("/live", "localhost:8400").body
     (run / "report" / "datasheets.html").unlink()
-    assert Served(run).answer("/", "localhost:8400").location == "/live"
+    assert RunServer(run).answer("/", "localhost:8400").location == "/live"
 
 
 def test_progress_follows_the_ledger(run: Path) -> None:
     now = [100.0]
-    served = Served(run, clock=lambda: now[0])
+    served = RunServer(run, clock=lambda: now[0])
     assert served.standing().said() == "1 of 3 calls are answered; nothing has come in lately."
     with Ledger.open(run / "ledger.db") as ledger:
         answer(ledger, asked(2))
@@ -102,13 +102,13 @@ def test_progress_follows_the_ledger(run: Path) -> None:
 
 
 def test_a_call_is_shown_as_text(run: Path) -> None:
-    page = Served(run).answer(f"/calls/{asked(1).key}", "localhost").body.decode()
+    page = RunServer(run).answer(f"/calls/{asked(1).key}", "localhost").body.decode()
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;document") == 2
     assert '{"body": 1}' in page
     assert "0.250" in page
-    assert "There is none yet." in Served(run).answer(f"/calls/{asked(3).key}", "localhost").body.decode()
-    assert Served(run).answer(f"/calls/{'0' * 64}", "localhost").status == 404
+    assert "There is none yet." in RunServer(run).answer(f"/calls/{asked(3).key}", "localhost").body.decode()
+    assert RunServer(run).answer(f"/calls/{'0' * 64}", "localhost").status == 404
 
 
 def test_nothing_else_is_handed_out(run: Path) -> None:
@@ -118,15 +118,15 @@ def test_nothing_else_is_handed_out(run: Path) -> None:
         "//etc/passwd", "/report/", "/report/index.html%00", "/tables/decisions.parquet", "/report/link.html",
         "http://[",
     ):  # fmt: skip
-        found = Served(run).answer(target, "localhost")
+        found = RunServer(run).answer(target, "localhost")
         assert found.status in (404, 500), target
         assert b"secret" not in found.body, target
 
 
 def test_other_names_for_this_server_are_refused_unless_they_are_allowed(run: Path) -> None:
-    page, served = "/report/index.html", Served(run, frozenset({"lab.example.org", "10.0.0.7", "FE80::1"}))
+    page, served = "/report/index.html", RunServer(run, frozenset({"lab.example.org", "10.0.0.7", "FE80::1"}))
     for host in (None, "", "attacker.example", "attacker.example:8400", "localhost.attacker.example"):
-        assert Served(run).answer(page, host).status == 421
+        assert RunServer(run).answer(page, host).status == 421
     for host in ("Lab.Example.org", "lab.example.org:8400", "10.0.0.7:8400", "[fe80::1]:8400", "localhost"):
         assert served.answer(page, host).status == 200
     assert served.answer(page, "example.org").status == 421
@@ -145,7 +145,7 @@ def test_a_site_is_shown_from_its_folder(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("leaderboard", encoding="utf-8")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "ash.html").write_text("ash", encoding="utf-8")
-    served = Served(tmp_path)
+    served = RunServer(tmp_path)
     assert served.answer("/", "localhost").location == "/index.html"
     assert served.answer("/agents/ash.html?from=index", "localhost").body == b"ash"
     assert served.answer("/../x.html", "localhost").status == 404
@@ -155,7 +155,7 @@ def test_what_cannot_be_served_is_said(run: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(InputError, match="neither pages nor a run"):
-        Served(empty)
+        RunServer(empty)
     with open_server(run, port=0) as server, pytest.raises(InputError, match="choose another with --port"):
         open_server(run, port=int(server.server_address[1]))
 

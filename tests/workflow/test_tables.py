@@ -66,7 +66,7 @@ def test_contexts_are_found_by_their_content_and_one_under_a_wrong_name_is_refus
     assert store.contexts() == {content_id(CONTEXT): CONTEXT}
     assert store.columns(CONTEXTS, "completeness", "missing") == [{"completeness": "partial", "missing": ["x"]}]
     columns = {**CONTEXTS.columns, "context_id": (pa.string(), lambda *_: "0" * 64)}
-    store.write(tables.Table(CONTEXTS.name, Context, columns, sort=CONTEXTS.sort), [CONTEXT], {})
+    store.write(tables.RecordTable(CONTEXTS.name, Context, columns, sort=CONTEXTS.sort), [CONTEXT], {})
     with pytest.raises(LedgerError, match="does not match its name"):
         store.contexts()
 

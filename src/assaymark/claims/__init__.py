@@ -1,4 +1,4 @@
-"""Which claims the scores support, under which condition, and why not: measurements in, verdicts out."""
+"""Decide which claims the measurements support: verdicts with level, reasons and conditions, and certificates."""
 
 # ruff: noqa: I001  # packed, because it is a list
 

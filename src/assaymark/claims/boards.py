@@ -1,4 +1,4 @@
-"""Which claims about models the scores on a benchmark support: rankings of its boards, drawdown limits, agreement."""
+"""Decide the claims about models on a benchmark: rankings on its boards, drawdown limits, and rank agreement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMULAS: Final = {
     "paper": "the formulas printed in the PortBench paper",
     "reference": "the formulas of PortBench’s published code",
 }
-"""The conventions, by what they are."""
+"""Descriptions of the scoring conventions."""
 
 _ROUNDING = 1e-9
 
@@ -48,7 +48,7 @@ class BenchRules:
 
     @property
     def other(self) -> str:
-        """The formulas that scores are compared with, by what they are."""
+        """Description of the convention that is not the plan's."""
         return FORMULAS["reference" if self.convention == "paper" else "paper"]
 
 
@@ -63,7 +63,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaderboard:
-    """A board with what may be said of its ranking."""
+    """A board with its models' scores and the ranking that the claims support."""
 
     board: Board
     models: tuple[str, ...]
@@ -80,7 +80,7 @@ class Leaderboard:
 def decide_benchmark(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
 ) -> tuple[tuple[Verdict, ...], tuple[Leaderboard, ...]]:
-    """The verdicts on every claim about a benchmark, in the order of reading, and the leaderboards that follow."""
+    """Decide every claim about a benchmark; returns the verdicts in display order and the leaderboards."""
     families: dict[str, list[Board]] = {}
     for board in boards:
         families.setdefault(board.family, []).append(board)
@@ -105,7 +105,7 @@ def decide_benchmark(
     for profile in dict.fromkeys(item.labels["profile"] for item in drawdowns):
         items = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
         verdicts += facts.drawdowns(items, profile, [item for item in gone if item.labels["part"] == PIPELINE])
-    # A comparison that cannot be made keeps its place among those that are corrected for.
+    # A comparison without a value stays in the Holm family, with p = 1.
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
     adjusted = holm([1.0 if item.value is None else float(item.detail["p"]) for item in ratios]) if ratios else ()
     verdicts += [facts.beats(item, float(p), share) for item, p in zip(ratios, adjusted, strict=True)]
@@ -114,7 +114,7 @@ def decide_benchmark(
 
 
 class _Family:
-    """Boards whose orders are decided together; the order procedure calls the first of them the aggregate."""
+    """Boards that form one test family; the ranking procedure treats the first board as the aggregate."""
 
     def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
         self.boards, self.rules, self.other = tuple(boards), rules, other
@@ -139,7 +139,7 @@ class _Family:
         self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
 
     def claims(self, board: Board) -> Iterator[Claim]:
-        """The candidates of one board."""
+        """Yield the candidate claims of one board."""
         models, name, margin = self.known.agents, board.name, self.rules.margin
         if name not in self.known.compared:
             return
@@ -152,7 +152,7 @@ class _Family:
                 yield replace(kind.claim(name, *named, size=size, on=board.words), scope="benchmark")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
-        """The verdict on one claim, with its level under the other rules."""
+        """Decide one claim, also under the other rules."""
         fields, kind, rules = self._fields(board, claim, self.rules), ORDERS[claim.id.partition("[")[0]], self.rules
         level, says = fields.level, claim.statement
         late = [] if rules.preregistered else [Condition("not-preregistered", NOT_PREREGISTERED)]
@@ -169,7 +169,7 @@ class _Family:
         return fields.verdict(plan_hash, says, reasons, conditions, fragility)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
-        """A board with the tiers and ranks that its claims leave."""
+        """Return a board with the tiers and ranks that its supported claims imply."""
         levels = self.scored[board]
         models = tuple(levels)
         unscored = {model: item.state for model, item in self.levels[board].items() if model not in levels}
@@ -200,7 +200,7 @@ class _Family:
         return Fields.unjudged(claim, evidence, findings, rules.preregistered)
 
     def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
-        """Of a pair above one another, or within the margin: equivalence is a family of its own."""
+        """Return the evidence on a pair: for an order, or for equivalence, which is a separate test family."""
         orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
         row, item = pair.row, self.known.contrast(board.name, pair.row.high, pair.row.low)
@@ -238,7 +238,7 @@ class _Family:
         rests = tuple(self.known.contrast(board.name, pair.row.high, pair.row.low).id for pair in pairs)
         untested = [pair.other(model) for pair in pairs if not pair.row.testable]
         leads = all(pair.row.high == model for pair in pairs)
-        # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
+        # With an unscored model there is no leader over all; a model above every scored one still counts as first.
         ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
         first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
         unadjusted = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
@@ -258,7 +258,7 @@ class _Family:
         return Evidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
-        """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
+        """Return the changes that reverse a claim (another convention, a part left out), each with its condition."""
         margin = None if claim.asserts_order else self.rules.margin
         reversals: dict[str, list[str]] = {}
         for high, low in ((pair.row.high, pair.row.low) for pair in pairs):
@@ -284,7 +284,7 @@ class _Family:
 
 
 def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
-    """Models that were left out limit what is said of the smaller board; what is missing of others is only said."""
+    """Yield findings on missing replies: models left out cap claims at qualified, other gaps only add a condition."""
     gone = [item for item in items if item.detail["left_out"]]
     rest = [item for item in items if item not in gone and item.labels["model"] in compared]
     for some, state in ((gone, "left-out"), (rest, "tolerated")):
@@ -295,7 +295,7 @@ def missing_findings(items: Sequence[Measurement], compared: Collection[str] = (
 
 
 def missing_replies(item: Measurement) -> str:
-    """Which model lacks how much of a part, or why it was left out; ``item`` is its ``missing.share``."""
+    """Describe the missing replies of a model on a part, or why it was left out; ``item`` is a ``missing.share``."""
     model, part, share = item.labels["model"], item.labels["part"], percent(item.value or 0.0, 1).replace(NBSP, " ")
     if item.detail["left_out"]:
         return f"{model} was left out of the {part}: {item.detail['left_out']}."
@@ -303,7 +303,7 @@ def missing_replies(item: Measurement) -> str:
 
 
 class _Facts:
-    """Makes the verdicts of claims that are no ranking of models: drawdown limits, equal weight, rank agreement."""
+    """Decides the claims other than rankings: drawdown limits, equal weight, and rank agreement."""
 
     def __init__(self, plan_hash: str, rules: BenchRules) -> None:
         self.plan_hash, self.rules = plan_hash, rules
@@ -312,9 +312,9 @@ class _Facts:
         self, claim: Claim, reason: str, rests: Sequence[str], withheld: StabilityStatus | None = None,
         turned: Sequence[str] = (), words: str = "", findings: Sequence[Finding] = (),
     ) -> Verdict:  # fmt: skip
-        """Of a claim that holds, or, with the status that ``withheld`` it, of one that the numbers do not support.
+        """Return the verdict on a claim that holds, or with status ``withheld`` on one that is not supported.
 
-        ``words`` say what the other formulas make of it, where it ``turned``.
+        ``turned`` names what reverses the claim, and ``words`` say how it reads then.
         """
         early = self.rules.preregistered
         conditions = [Condition("other-convention", f"By {self.rules.other} {words}")] if turned else []
@@ -328,7 +328,7 @@ class _Facts:
         return fields.verdict(self.plan_hash, claim.statement, reasons, stated, levels)  # type: ignore[arg-type]
 
     def drawdowns(self, items: Sequence[Measurement], profile: str, gone: Sequence[Measurement]) -> list[Verdict]:
-        """How many models stay within the limit of a profile under stress, then each model."""
+        """Return the verdict on how many models stay within a profile's drawdown limit, then one for each model."""
         models = sorted({item.labels["model"] for item in items})
         by_model = {model: [item for item in items if item.labels["model"] == model] for model in models}
         each = {model: self._gate(windows, model, profile) for model, windows in by_model.items()}
@@ -353,7 +353,7 @@ class _Facts:
         return [whole, *each.values()]
 
     def _gate(self, windows: Sequence[Measurement], model: str, profile: str) -> Verdict:
-        """Whether one model stays within the limit in every stress window."""
+        """Return the verdict on whether one model stays within the drawdown limit in every stress window."""
         limit = float(windows[0].detail["tolerance"])
 
         def broken(value: float | None) -> bool:
@@ -389,7 +389,7 @@ class _Facts:
         )
 
     def beats(self, item: Measurement, p: float, alpha: float) -> Verdict:
-        """Whether a model beats equal weight in the calm window; ``p`` is adjusted."""
+        """Return the verdict on whether a model beats equal weight in the calm window; ``p`` is Holm-adjusted."""
         model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
         says = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
         labels = {"model": model, "profile": profile, "window": window}
@@ -398,7 +398,7 @@ class _Facts:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
             return self._verdict(claim, f"{about} {item.state}.", [item.id], "not tested")
         if p > alpha or item.value <= 0:
-            # Nothing here says on which side of zero an unsupported difference lies.
+            # The sign of an unsupported difference is not revealed.
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
             return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
         other = _other(item)
@@ -408,7 +408,7 @@ class _Facts:
         return self._verdict(claim, reason, [item.id], None, turned, "the difference is not above zero.")
 
     def agreement(self, item: Measurement, gone: Sequence[Measurement]) -> Verdict:
-        """Whether the questions and the pipeline rank models alike."""
+        """Return the verdict on whether the questions and the pipeline rank models alike (Spearman's rho)."""
         low, high, ends, agreed = item.low, item.high, ends_words(item.low, item.high), self.rules.agreed
         agree = low is not None and low > agreed
         rho = "is not defined" if item.value is None else f"is {number(item.value)}"

@@ -1,4 +1,4 @@
-"""The verdicts of a run as one file, and each as a certificate: enough tables to recompute it, and no judged text."""
+"""``verdicts.json`` and the certificates: each has the tables to recompute a verdict, and no judged text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sum
 _TEST: Final = ("p", "se", "df", "clusters")
 _POOLED: Final = ("variance", "mean_variance", "prior_df", "rho", "effective")
 OTHER_TESTS: Final = ("p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip")
-"""p-values of a contrast under the tests of the fragility table, by their place in its detail."""
+"""Keys of a contrast's detail with the p-values of the alternative tests."""
 _NEAR: Final = ("p_equivalence", "p_equivalence_at")
 _PAIR: Final = ("dimension high low",)
 _FORMATS: Final = ("dimension", "dimension format")
@@ -47,8 +47,8 @@ _LABELLED: Final = ("agents", "of", "pi", "judged", "people")
 
 
 class Kept(NamedTuple):
-    """What a certificate keeps of a measurement: its section, sets of labels, parts of its detail, those needed where
-    it has a value; how a difference calls it; and what is said where it is taken as given."""
+    """The parts of a measurement that a certificate stores: section, allowed label sets, keys of its detail and those
+    required with a value; its name in differences; and the note if it is taken as given."""
 
     section: str
     labels: tuple[str, ...]
@@ -104,13 +104,13 @@ KEPT: Final[Mapping[str, Kept]] = {
     "human.contrast": Kept("people", _PAIR, ("p", "se", "df", "judges", "needed", "rest", "p_graders"), ("p", "rest"),
                            "difference that people see"),
 }  # fmt: skip
-"""What a certificate keeps of each measurement, by its name."""
+"""The parts that a certificate stores, by the name of the measurement."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     section: tuple(name for name, entry in KEPT.items() if entry.section == section)
     for section in dict.fromkeys(entry.section for entry in KEPT.values())
 }
-"""Which measurements each part of a certificate holds."""
+"""Names of the measurements in each section of a certificate."""
 
 PLACES: Final[Mapping[str, str]] = {
     "agreement_status": "agreement_status",
@@ -118,25 +118,25 @@ PLACES: Final[Mapping[str, str]] = {
     "adversarial_status": "adversarial_status",
     "publication_level": "permitted_publication_level",
 }
-"""Fields of a verdict that stand in the tuple, by the names that ValueBlindBench gives them."""
+"""Verdict fields in the certificate's ``tuple``, with the names that ValueBlindBench uses."""
 
 _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
 _Made = dict[tuple[str, bool], Mapping[str, JSON]]
 
 
 def certificates(verdicts: Iterable[Verdict], index: Index, study: Study) -> Iterator[Mapping[str, JSON]]:
-    """The `certificate` of each verdict; what several of them hold is made once."""
+    """Yield the `certificate` of each verdict; shared parts are built once."""
     parts: _Made = {}
     for verdict in verdicts:
         yield certificate(verdict, index, study, parts)
 
 
 def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | None = None) -> Mapping[str, JSON]:
-    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone."""
+    """Return the certificate of one verdict as plain JSON, from which `assaymark.claims.verify` recomputes it."""
     cache, claim, kind = {} if cache is None else cache, verdict.claim, kind_of(verdict.claim)
     rules = Rules.of(study, preregistered=verdict.preregistered)
     ask_people(study, index, rules)
-    # What the verdict rests on, and what deciding it again, also under the other rules, has to look at
+    # The measurements behind the verdict, and those that recomputing it under all rules needs
     rests, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
     if kind == "cell":
         rests |= {item.id for name in always for item in index.named(name)}
@@ -160,12 +160,12 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
     entries = {name: (index.by_id[name], False) for name in there}
     leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and index.tested(AGGREGATE)
     if kind in ("pair", "within") and on_all:
-        # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
+        # Leave-one-family-out contrasts of the leader's other pairs: if all of them pass, the claim's pair may too.
         led = [row for row in rows_of(index)[AGGREGATE] if leader in (row.high, row.low)]
         for row in led if all(row.high == leader and row.testable for row in led) else ():
             drops = (index.drop(AGGREGATE, family, leader, row.low) for family in index.families)
             entries |= {item.id: (item, True) for item in drops if item is not None and item.id not in entries}
-    # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
+    # The pairs outside the claim that the ranking procedure uses, by scale, in the order of names.
     scales = dict[str, JSON]()
     tests = [] if kind in ("within", "cell") else sorted(rejecting(index, rules).intersection(OTHER_TESTS))
     for scale, rows in (rows_of(index) if kind != "cell" and index.tested(claim.dimension) else {}).items():
@@ -180,7 +180,7 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
         if section != "people" or (claim.asserts_order and index.named("human.sample"))
     }
     for item, apart in entries.values():
-        # What is absent of an entry is undefined, or not needed to check the rest.
+        # A key that is absent from an entry is undefined, or not needed to check the rest.
         if (item.id, apart) not in cache:
             ends = {} if item.name in _NO_INTERVAL else {"low": item.low, "high": item.high, "level": item.level}
             state = {} if item.state == "ok" else {"state": item.state}
@@ -211,13 +211,13 @@ def certificate(verdict: Verdict, index: Index, study: Study, cache: _Made | Non
 
 
 def certificate_name(verdict: Verdict) -> str:
-    """The file name of a certificate: readable, safe on every file system, and unique by the claim's digest."""
+    """Return the file name of a certificate: readable, portable, and unique by the claim's digest."""
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", verdict.claim.id).strip("-.")[:80]
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
 def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
-    """What a certificate of the format ``form`` says of its verdict, whatever that was decided from."""
+    """Return the header and the verdict of a certificate of format ``form``, for a study or a season."""
     stated = to_json(verdict)
     rests_on = stated.pop("measurements")
     five = {place: stated.pop(name) for name, place in PLACES.items()}
@@ -228,7 +228,7 @@ def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
 def _stated_rows(
     index: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
-    """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
+    """Return rows as a table of columns; a column of default values only is left out."""
     if claim is None and ("stated", scale) in index.memo:
         stated: Mapping[str, JSON] = index.memo["stated", scale]
         return stated
@@ -238,7 +238,7 @@ def _stated_rows(
         return None if p is None else float(f"{p:.12g}")
 
     def all_columns() -> dict[str, list[Any]]:
-        # What certificates say of every pair on one scale, with as many digits as comparisons look at
+        # All pairs of one scale, with the 12 digits that comparisons use
         pairs = list(combinations(index.agents, 2))
         numbers = ("floor", "length", "others", "equivalence")
         return {
@@ -279,7 +279,7 @@ def _stated_rows(
 
 
 def about(claim: Claim, high: str, other: str) -> bool:
-    """Whether a claim about agents compares these two: all its pairs have its one or both of its two subjects."""
+    """True if a claim about agents compares these two, that is, if every subject of the claim is one of them."""
     return set(claim.subjects) <= {high, other}
 
 
@@ -289,7 +289,7 @@ ORDERS: Final = (
     "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
     "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
 )  # fmt: skip
-"""What the orders of a season rest on, as those of a study do."""
+"""Measurements behind the rankings of a season, the same as for a study."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: KEPT[name].parts for name in ORDERS},
@@ -301,16 +301,16 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     rule.PROBE: ("state",),
     rule.FLAGGED: ("count",),
 }
-"""Which measurements a certificate of a season holds, and what of their detail."""
+"""Measurements in a certificate of a season, each with the keys of its detail that are stored."""
 
 
 def season_certificates(
     verdicts: Sequence[SeasonVerdict], measurements: Sequence[Measurement], gates: SeasonGates,
     judges: Mapping[str, str], *, level: float = 0.95,
 ) -> Iterator[Mapping[str, JSON]]:  # fmt: skip
-    """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from
-    it."""
-    # Of some measurements it counts alone who has none.
+    """Yield the certificate of each verdict of a season as plain JSON, from which `assaymark.claims.verify`
+    recomputes it."""
+    # For some measurements only a missing value matters.
     absent = (rule.OUTCOME, rule.EFFICIENCY)
     items = [item for item in measurements if item.name in _PARTS and (item.name not in absent or item.value is None)]
     rules = {name: getattr(gates, name) for name in SeasonGates.__dataclass_fields__}
@@ -319,10 +319,10 @@ def season_certificates(
         claim, tables = verdict.verdict.claim, []
         for item in items:
             labels = item.labels
-            # Deciding a claim looks at composites of its subjects, and at absent ones.
+            # A claim depends on the composites of its subjects, and on missing ones.
             if item.name == rule.COMPOSITE and item.value is not None and labels["agent"] not in claim.subjects:
                 continue
-            # Tables only where the claim is about the pair.
+            # Tables only if the claim is about the pair.
             apart = "high" in labels and not about(claim, labels["high"], labels["low"])
             parts = [name for name in _PARTS[item.name] if not (apart and name in ("cluster_sums", "lags"))]
             numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
@@ -343,7 +343,7 @@ def _said_json(message: Said) -> dict[str, JSON]:
     return {"key": message.key, "values": {name: value(given) for name, given in message.values.items()}}
 
 
-# --- The verdicts of a run as one file, and what they rest on ---------------------------------------------------------
+# --- verdicts.json: the verdicts of a run and the measurements behind them --------------------------------------------
 
 
 VERDICTS_FORMAT: Final = "assaymark verdicts 2"
@@ -409,14 +409,14 @@ class VerdictFile(Result):
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
     def _parts(self) -> Iterator[Part]:
-        """The supported claims; what is not supported behind a line, named without its direction."""
+        """Yield the supported claims, then the unsupported ones collapsed and without their direction."""
         yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
         yield " · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items())
         made_by = "agents" if self.panel.judges else "models"
         for level in ("headline", "qualified"):
             sentences = []
             for shown in (verdict for verdict in self.verdicts if verdict.publication_level == level):
-                # What has to be said with a claim: whether judges or agents are built in, and its condition.
+                # Conditions of a claim: a note on built-in judges or agents, and its own condition.
                 kind = shown.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
@@ -426,13 +426,13 @@ class VerdictFile(Result):
             if more := tuple(sentences[_SAID_FIRST:]):
                 yield Folded(f"{len(more)} more {level}", more)
         suppressed = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
-        # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
+        # Sorted by the displayed text: ids, and so the order of the file, have the higher agent first.
         if withheld := Rows(sorted(suppressed, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
             yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
 def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many verdicts of each level."""
+    """Count the verdicts of each level."""
     counts = Counter(verdict.publication_level for verdict in verdicts)
     return {level: counts.get(level, 0) for level in ("headline", "qualified", "no-claim")}
 
@@ -441,7 +441,7 @@ def verdict_file(
     study: Study, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
     preregistered: bool = True, amendments: Sequence[Mapping[str, JSON]] = (),
 ) -> VerdictFile:  # fmt: skip
-    """The contents of ``verdicts.json``."""
+    """Build ``verdicts.json`` for a study."""
     built_in = {judge.name: judge.model.startswith("reference/") for judge in study.judges}
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
@@ -459,8 +459,8 @@ def decided_file(
     agents: Sequence[str], *, made_by: Sequence[AgentSpec] = (), amendments: Sequence[Mapping[str, JSON]] = (),
     unranked: Mapping[str, Collection[str]] = MappingProxyType({}), **given: Any,
 ) -> VerdictFile:  # fmt: skip
-    """The contents of ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are its other
-    fields."""
+    """Build ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are the other fields of
+    `VerdictFile`."""
     built_in = {agent.name for agent in made_by if agent.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
@@ -475,8 +475,8 @@ def decided_file(
         verdicts=tuple(verdicts),
         agents={name: name in built_in for name in sorted({*agents, *(agent.name for agent in made_by)})},
         amendments=tuple(amendments),
-        # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
-        # beside people is.
+        # The difference of an unsupported pair is in the tables and certificates, but not in this file; the
+        # comparisons of judges with people are.
         measurements={
             item.id: item
             for item in measurements

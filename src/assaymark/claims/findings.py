@@ -1,4 +1,4 @@
-"""What agreement, control cells and tests of biases mean for a claim: each a status or a cap, with its reason."""
+"""Findings on a claim from agreement, adversarial controls and bias tests: each a status or a cap, with reasons."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SHOWN = 0.005  # points; less reads as 0.00
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one test of a bias found about a claim, and the highest level that it leaves (None: any)."""
+    """Result of one bias test of a claim; ``cap`` is the highest level that it permits, None for no limit."""
 
     field: str
     state: str
@@ -62,7 +62,7 @@ class Finding:
 
     @property
     def lifted(self) -> bool:
-        """Whether people's confirmation lifts its cap."""
+        """True if confirmation by people removes the cap."""
         return self.state in _LIFTED.get(self.field, ())
 
 
@@ -70,11 +70,11 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
     return (Condition(name, text),)
 
 
-# What else may explain an order: judges' own families, length, an overall impression, these judges and no others.
+# Alternative explanations of a ranking: same-family judges, length, halo, and the choice of judges.
 
 
 def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
-    """Whether the order rests on judges that share a family with one of the agents."""
+    """Test whether the ranking depends on judges of the same family as one of the agents (self-preference)."""
     if unknown := index.panel.get("unknown"):
         condition = _condition("families-unknown", f"Families of {unknown} are not given.")
         return Finding("own_family", "unknown", "qualified", condition)
@@ -92,7 +92,7 @@ def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) 
     level = orders_of(index, rules).level(claim.dimension)
     state, reason = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
     if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
-        # Where no judge has an interest in these pairs, the steps of the correction count on pairs where one has.
+        # Without a same-family judge for these pairs, the step-down correction depends on other pairs that have one.
         reason = "The order rests on judges from the agents' own makers: without them" if items else (
             "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
         )  # fmt: skip
@@ -101,7 +101,7 @@ def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) 
 
 
 def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
-    """Whether the length of the texts may explain a difference: caps an order at qualified, never lower."""
+    """Test whether the length of the texts may explain a difference; caps a ranking at qualified, never lower."""
     items = contrasts_of("length", claim.dimension, evidence.pairs, index)
     if not items and index.panel.get("in_parts"):
         text = "Whether length explains the difference was not tested: the table was read in parts."
@@ -113,7 +113,7 @@ def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> F
         beside = _condition("overlap", "Their lengths hardly overlap; the adjustment is extrapolated.")
     clear = Finding("length", "clear", None, beside, ids)
     if not claim.asserts_order:
-        # Equal at equal length, too? A gap that length hides is no equivalence.
+        # Equivalence must also hold at equal length, or length may hide a difference.
         (item,) = items
         near = item.detail.get("p_equivalence_at", {})
         p = float(near.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
@@ -134,9 +134,9 @@ def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> F
         if state == "clear" or "plain" not in evidence.published:
             return Finding("length", state, None if state == "clear" else "qualified", (), ids)
     elif not raised and (rules.any_judges or not all(pair.row.disinterested for pair in evidence.pairs)):
-        return clear  # another field names what fails
+        return clear  # another field reports the failure
     elif not raised:
-        # The two write equally much, but the order needs the others' p-values as they are before length is held equal.
+        # The two write equally much, but the ranking relies on other pairs whose p-values rise at equal length.
         p_all = p_words(max(pair.headline for pair in evidence.pairs))
         needed = threshold(orders_of(index, rules).level(claim.dimension))
         text = f"with all agents at equal length the order is not resolved ({p_all} adjusted; {needed})."
@@ -169,7 +169,7 @@ def _length_words(word: str, item: Measurement) -> str:
 
 
 def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
-    """Whether judges tell a dimension from their overall impression, and whether the difference is more than that."""
+    """Test whether judges distinguish a dimension from their overall impression, and whether it has more than that."""
     if claim.dimension == AGGREGATE or len(index.dimensions) < 2:
         return Finding("distinct", "not-applicable")
     item = index.get("dimension.distinct", dimension=claim.dimension)
@@ -198,7 +198,7 @@ def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) ->
 
 
 def other_judges_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
-    """Whether judges like these would see the same order."""
+    """Test whether the ranking generalises to other judges from the same population."""
     items = contrasts_of("judges", claim.dimension, evidence.pairs, index)
     ids = tuple(item.id for item in items)
     tested = [item for item in items if item.value is not None]
@@ -213,7 +213,7 @@ def other_judges_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules
 
 
 def missing_of(index: Index, rules: Rules) -> Finding:
-    """Replies that are missing: orders of the judges that are left, where one was left out, are qualified."""
+    """Report missing replies; if a judge was left out for them, rankings are capped at qualified."""
     items = [item for item in index.named("missing.share") if "judge" in item.labels and item.value]
     if not items:
         return Finding("missing_replies", "none")
@@ -225,7 +225,7 @@ def missing_of(index: Index, rules: Rules) -> Finding:
 
 
 def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
-    """Who was left out, what the others lack of the records they were asked about, and of whom more than of others."""
+    """Describe missing replies: judges left out, counts of the others, and agents with significantly more of them."""
     lines, several = [], sum(not item.detail.get("left_out") for item in items) > 2
     lacks = list[str]()
     for item in items:
@@ -248,7 +248,7 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
 
 
 def flagged_of(evidence: Evidence, index: Index) -> Finding:
-    """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+    """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
     named = index.named("agent.flagged_texts")
     items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
     if not items:
@@ -260,7 +260,7 @@ def flagged_of(evidence: Evidence, index: Index) -> Finding:
 
 
 def clusters_of(claim: Claim, evidence: Evidence, index: Index) -> list[Finding]:
-    """Few clusters, and clusters that follow each other in time."""
+    """Report few clusters, and clusters that are consecutive or autocorrelated in time."""
     findings: list[Finding] = []
     details = [(pair, index.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
     counts = [int(detail.get("clusters", FEW_CLUSTERS + 1)) for pair, detail in details if pair.row.testable]
@@ -284,18 +284,18 @@ def clusters_of(claim: Claim, evidence: Evidence, index: Index) -> list[Finding]
     return findings
 
 
-# What agreement and control cells permit
+# Status of a claim from agreement and adversarial controls
 
 _CONTAMINATING: Final = ("cell_a", "red_team")
 _REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
 _WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
 _Bearing = tuple[AdversarialStatus, str, str | None, tuple[str, ...]]
-"""What bears on a claim: the status it leaves, why, the note if a reader needs one, and its measurements."""
+"""One influence on the adversarial status: the status, its reason, the condition or None, and measurement ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adversarial:
-    """Whether the claim's construct is clean, why, and what has to be said with the claim if it is not."""
+    """Adversarial status of a claim, with its reasons and the conditions that must be stated with the claim."""
 
     status: AdversarialStatus
     reasons: tuple[str, ...] = ()
@@ -304,11 +304,11 @@ class Adversarial:
 
 
 def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
-    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
+    """Return the adversarial status of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
     states = cell_states(index)
     bearings: list[_Bearing] = []
     for state in states.values():
-        # Wrong rationales (cell A, red-team cells) have to score low.
+        # Wrong rationales (cell A, red-team cells) should score low.
         called, outcome, numbers, wrong = (
             cell_words(state.cell),
             state.outcome,
@@ -359,7 +359,7 @@ def adversarial_of(claim: Claim, index: Index, rules: Rules) -> Adversarial:
 
 
 def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
-    """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
+    """Return one finding per mostly terse agent in the claim: passed only if length-matched reruns confirm it."""
     dimension, agent = claim.dimension, claim.subjects[0]
     pairs: list[tuple[str, ...]] = [claim.subjects] if len(claim.subjects) == 2 and claim.asserts_order else []
     for other in index.agents if len(claim.subjects) == 1 else ():
@@ -391,29 +391,29 @@ def _terse(claim: Claim, index: Index, rules: Rules) -> list[_Bearing]:
     return bearings
 
 
-# The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
+# The fields that decide a claim of a study, a season or a benchmark, and the resulting level
 
 PUT: Final = "put to people"
-"""Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""
+"""Key of ``Index.memo`` with the one-sided p-values, by claim id, of the claims that are tested on people's grades."""
 _ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
 LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
-"""From the lowest."""
+"""Publication levels, lowest first."""
 _LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
     "own_family": ("rests-on-own-family", "no-disinterested-judge"),
     "length": ("length", "may-be-length"),
     "distinct": ("not-told-apart", "smaller"),
 }
-"""The states of bias tests whose caps a confirmation by people lifts; of the control texts it lifts their style."""
+"""States of bias tests whose caps confirmation by people removes, as it does for style-sensitive controls."""
 
 
 def weakest(levels: Iterable[Level]) -> Level:
-    """The lowest of some levels; a headline of none."""
+    """Return the lowest level; "headline" if there is none."""
     return min(levels, key=LEVELS.index, default="headline")
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
+    """The inputs of one claim's verdict; derived properties are cached."""
 
     claim: Claim
     agreement: Agreement
@@ -425,22 +425,22 @@ class Fields:
 
     @classmethod
     def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
-        """Of a claim that rests on no grade."""
+        """Return the fields of a claim that depends on no judge score."""
         none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
         return cls(claim, *none, tuple(findings), preregistered)
 
     def state(self, name: str) -> str:
-        """What a bias test found, in one word."""
+        """Return the state of a bias test, or "not-applicable"."""
         return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
 
     @cached_property
     def lifts(self) -> bool:
-        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
+        """True if people confirm the ranking and agree with each other, which removes caps for judge biases."""
         return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
 
     @cached_property
     def caps(self) -> tuple[Cap, ...]:
-        """Every field that limits the level, lowest first, and whether people's grades lift it."""
+        """Every field that limits the level, lowest first, and whether people's grades remove the limit."""
         agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
         levels: list[tuple[str, Level]] = []
         if agreement in ("halt", "methodology"):
@@ -463,9 +463,9 @@ class Fields:
 
     @cached_property
     def level(self) -> Level:
-        """The lowest of what the three statuses permit and every cap."""
+        """The lowest level permitted by the three statuses and the caps."""
         caps, stated = self.caps, (self.agreement.status, self.evidence.status)
-        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
+        # A confirmation by people raises the recusal contrast's "no claim" to qualified, and removes other caps.
         levels: list[Level] = [cap.level for cap in caps if not cap.lifted]
         levels += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
         if self.agreement.status != "not judged":
@@ -479,7 +479,7 @@ class Fields:
         self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
         fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
     ) -> Verdict:  # fmt: skip
-        """The verdict in these words, the ``statement`` with its scope."""
+        """Return the verdict with these texts; ``statement`` includes the scope of the claim."""
         level, caps, evidence, stated = self.level, self.caps, self.evidence, tuple(conditions)
         states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
         anchor = self.state("human_anchor")
@@ -511,7 +511,7 @@ class Fields:
         )
 
     def conditions(self) -> Iterator[Condition]:
-        """What must be said with a claim of a study, in a fixed order; with a headline only what narrows it."""
+        """Yield the conditions of a study's claim in a fixed order; for a headline only those that narrow it."""
         agreement = self.agreement
         if self.level == "qualified":
             controls = self.adversarial.conditions
@@ -536,24 +536,24 @@ class Fields:
                 yield Condition("own-family", " ".join(reasons))
         for finding in self.findings:
             for condition in finding.conditions:
-                # What people's confirmation lifts need not be said.
+                # A limit that people's confirmation removes needs no condition.
                 if not (self.lifts and finding.lifted) or condition.id in ("overlap", "specific"):
                     yield condition
         if self.evidence.state == "ordered-by-less-than-the-margin" and self.claim.asserts_order:
             yield SMALL_GAP
 
 
-# What people's grades say of an order
+# Tests of rankings on people's grades (the human anchor)
 
 
 def put_to_people(each: Iterable[Fields], index: Index) -> None:
-    """Note the family of claims that people's grades are asked about: Holm runs over all of them."""
+    """Store the p-values of all claims that are tested on people's grades, the family of the Holm correction."""
     tested = {fields.claim.id: _people(fields, index)[1] for fields in each if is_put(fields)}
     index.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
 
 
 def is_put(fields: Fields) -> bool:
-    """Whether an order is put to people: the judges let it through, or stop it by the recusal contrast alone."""
+    """True if a ranking is tested on people's grades: supported by judges, or stopped by the recusal test alone."""
     if not fields.claim.asserts_order or not fields.evidence.tested:
         return False
     rest = tuple(finding for finding in fields.findings if finding.field != "own_family")
@@ -561,7 +561,7 @@ def is_put(fields: Fields) -> bool:
 
 
 def with_people(fields: Fields, index: Index, rules: Rules) -> Fields:
-    """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
+    """Add the finding from people's grades to the fields of a claim; unchanged without human grades."""
     if (finding := _people_finding(fields, index, rules)) is None:
         return fields
     at = next((k for k, finding in enumerate(fields.findings) if finding.field == "other_judges"), len(fields.findings))
@@ -569,7 +569,7 @@ def with_people(fields: Fields, index: Index, rules: Rules) -> Fields:
 
 
 def _people(fields: Fields, index: Index) -> tuple[list[Measurement], float | None]:
-    """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
+    """Return the human contrasts of a claim's pairs in its direction, and their largest one-sided p if all have one."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
         item = index.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
@@ -596,7 +596,7 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
     states: list[AnchorState] = []
     for item in there:
-        # What people say of one pair, the judges' own contrast on these cycles being what they are held against
+        # People's result on one pair, compared with the judges' own contrast on the same cycles
         judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
         states.append("undecided")
         if judged is not None and float(judged) > 0:
@@ -623,7 +623,7 @@ def _people_finding(fields: Fields, index: Index, rules: Rules) -> Finding | Non
     lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
     if len(there) == 1:
         gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
-    # The same order in people's places as other judges would have it in those of judges.
+    # The counterpart for graders of generalising to other judges.
     anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
     text = f"It is ordered as {'human graders' if anyone else people} would order it{gap} ({cycles})."
     if not lifts:

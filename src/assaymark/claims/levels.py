@@ -1,4 +1,4 @@
-"""Measurements by what they are about, the rules of a plan, and the levels that statuses permit."""
+"""Index of measurements, decision rules of a plan, and the publication levels that statuses permit."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, Cells, Study
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
 
-# The measurements that verdicts rest on
+# The measurements behind verdicts
 
 T = TypeVar("T")
 Signed = tuple[Measurement, float | None, float | None, float | None]
-"""A measurement of a pair, and its value with the ends of its interval, turned to the direction that was asked for."""
+"""A measurement of a pair, with its value, low and high in the requested direction."""
 
 
 def equivalence_gap(item: Measurement) -> tuple[float, float, float, float] | None:
-    """The difference of a pair by name, the level in percent and the ends of its equivalence interval, if any."""
+    """Return the difference (first name minus second), and level in percent and ends of its equivalence interval."""
     ends = item.detail.get("equivalence_interval")
     if item.value is None or ends is None:
         return None
@@ -32,7 +32,7 @@ def equivalence_gap(item: Measurement) -> tuple[float, float, float, float] | No
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Measurements by id, by name and by what they are about, with the kappas that gate each dimension."""
+    """Index of measurements by id, name and labels, with the agreement measurements that gate each dimension."""
 
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, tuple[Measurement, ...]]
@@ -50,37 +50,37 @@ class Index:
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made the first time that it is asked for."""
+        """Return the cached result of ``make``, which is called once per key."""
         if key not in self.memo:
             self.memo[key] = make()
         cached: T = self.memo[key]
         return cached
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """Every measurement of this name."""
+        """Return every measurement of this name."""
         return self.by_name.get(name, ())
 
     def get(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement ``name`` with exactly these labels, if it was made."""
+        """Return the measurement ``name`` with exactly these labels; None if there is none."""
         return self.by_id.get(measurement_id(name, labels))
 
     def contrast(self, dimension: str, first: str, other: str) -> Measurement:
-        """The contrast of two agents on a dimension, whichever of them is higher."""
+        """Return the contrast of two agents on a dimension, in either direction."""
         item = self.contrasts.get((dimension, frozenset((first, other))))
         if item is None:
             raise NotMeasurableError(f"no contrast of {first} and {other} on {dimension} was measured")
         return item
 
     def drop(self, dimension: str, family: str, first: str, other: str) -> Measurement | None:
-        """The contrast of two agents without a judge family."""
+        """Return the contrast of two agents without a judge family; None if there is none."""
         return self.drops.get((dimension, family, frozenset((first, other))))
 
     def tested(self, dimension: str) -> bool:
-        """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
+        """True if differences on a dimension were tested; False for tables without contrasts."""
         return len(self.agents) < 2 or dimension in self.compared
 
     def directed(self, name: str, dimension: str, first: str, other: str) -> Signed | None:
-        """The measurement ``name`` of a pair, turned so that above 0 means that ``one`` is higher."""
+        """Return the measurement ``name`` of a pair with its sign set so that positive means ``first`` is higher."""
         if (contrast := self.by_pair.get((name, dimension, first, other))) is not None:
             return contrast, contrast.value, contrast.low, contrast.high
         if (contrast := self.by_pair.get((name, dimension, other, first))) is None:
@@ -90,11 +90,11 @@ class Index:
 
     @property
     def panel(self) -> Mapping[str, Any]:
-        """What the tables say of the judges: families that are ``unknown``, and whether they were read ``in_parts``."""
+        """Detail of ``panel.families``: ``unknown`` families, and whether the table was read ``in_parts``."""
         return next((item.detail for item in self.named("panel.families")), {})
 
     def measured_tests(self) -> frozenset[str]:
-        """The tests whose p-values were measured, by the name they have in a contrast's detail."""
+        """Return the tests with p-values, by their keys in the detail of contrasts."""
         details = (item.detail.items() for item in self.contrasts.values())
         return frozenset(name for detail in details for name, p in detail if name.startswith("p") and p is not None)
 
@@ -103,7 +103,7 @@ def index(
     measurements: Iterable[Measurement], families: Sequence[str] | None = None, agents: Sequence[str] | None = None,
     dimensions: Sequence[str] | None = None, *, tests: frozenset[str] | None = None,
 ) -> Index:  # fmt: skip
-    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
+    """Build an `Index` of measurements. A certificate has only one claim's part of them, and gives the other names."""
     by_id: dict[str, Measurement] = {}
     by_pair: dict[tuple[str, str, str, str], Measurement] = {}
     grouped: dict[str, list[Measurement]] = {}
@@ -122,7 +122,7 @@ def index(
         if not item.state.startswith("too few"):
             agreements[item.labels["dimension"]] = (*agreements.get(item.labels["dimension"], ()), item)
     dropped = tuple(dict.fromkeys(item.labels["dropped"] for item in grouped.get("lofo.rho", ())))
-    # One family cannot be left out: nobody would be left.
+    # With one family, leaving it out would leave no judge.
     dropped = dropped if len(dropped) > 1 else ()
     pooled = [item.labels["dimension"] for item in kappas if "format" not in item.labels]
     levels = {
@@ -157,7 +157,7 @@ EFFICIENCY, KAPPA, EXCESS = "season.efficiency", "season.kappa", "season.excess"
 PROBE, NOISE, FLAGGED = "season.author_probe", "season.noise", "agent.flagged_texts"
 ABOVE_CHANCE = "above chance"
 SILENT = "no usable answer"
-"""State of the total of an agent that never gave one."""
+"""State of the total of an agent without a usable answer."""
 SPAN = 100.0
 """Points between the ends of a season's scale."""
 
@@ -165,7 +165,7 @@ SPAN = 100.0
 
 OnFailure = Literal["qualified", "no-claim"]
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]
-"""Where the detail of a contrast holds the p-value of a test; ``p`` is that of the plan."""
+"""Key in a contrast's detail with the p-value of a test; ``p`` is the test of the plan."""
 
 _OTHER_TESTS: Final[tuple[tuple[str, Test, bool], ...]] = (
     ("own variance of each pair", "p_own_variance", False),
@@ -177,7 +177,7 @@ _OTHER_TESTS: Final[tuple[tuple[str, Test, bool], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The decision rules of one plan; the functions below change them one at a time."""
+    """Decision rules of one plan; the functions below vary them one at a time."""
 
     publish: float
     halt: float
@@ -197,16 +197,16 @@ class Rules:
     judged: bool = True
 
     def status(self, kappa: float | None) -> AgreementStatus:
-        """What an agreement permits under these cut-offs."""
+        """Return the status of an agreement value under these cut-offs."""
         return agreement_status(kappa, publish=self.publish, halt=self.halt)
 
     def claims_scale(self, scale: str) -> bool:
-        """Whether orders are claimed on a scale, which then is part of the family of tests."""
+        """True if rankings are claimed on a scale, which makes it part of the test family."""
         return self.scales is None or scale in self.scales
 
     @classmethod
     def of(cls, study: Study, *, preregistered: bool = True) -> Rules:
-        """The rules that a study locked."""
+        """Return the rules of a study's plan."""
         dimensions, plan = study.claims.dimensions, study.inference
         return cls(
             study.gates.publish, study.gates.halt, plan.alpha, share=plan.aggregate_share,
@@ -218,7 +218,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class SeasonGates:
-    """The decision rules of a season; all of them are in its locked file."""
+    """Decision rules of a season; all of them come from its locked file."""
 
     alpha: float = 0.05
     publish: float = 0.4
@@ -234,7 +234,7 @@ class SeasonGates:
 
 
 def rejecting(index: Index, rules: Rules) -> frozenset[str]:
-    """The tests that could reject something in this design: a sign flip cannot with few clusters."""
+    """Return the tests that can reject in this design: with few clusters, a sign-flip test cannot."""
     if index.tests is not None:
         return index.tests
     measured, contrasts = index.once("tests", index.measured_tests), index.contrasts.values()
@@ -244,12 +244,12 @@ def rejecting(index: Index, rules: Rules) -> frozenset[str]:
 
 
 def coefficient_words(item: Measurement) -> str:
-    """What a measurement of agreement is, in words: kappa, an intraclass correlation, or Krippendorff's alpha."""
+    """Return the name of an agreement coefficient: kappa, intraclass correlation, or Krippendorff's alpha."""
     return AGREEMENT[item.detail.get("coefficient", "kappa")]
 
 
 def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
-    """The other rules about agreement, which is measured by ``word``; scores that are not rounded have no rounding."""
+    """Return the other agreement rules for coefficient ``word``; other rounding applies only to kappa."""
     variants = {
         f"{word} cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
         f"lower bound of {f'the {word}' if word == AGREEMENT['icc'] else word}": replace(rules, kappa="lower"),
@@ -262,7 +262,7 @@ def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
 
 
 def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
-    """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed."""
+    """Return rules with the other ``measured`` tests, and with other alpha shares if dimensions are claimed."""
     there = (row for row in _OTHER_TESTS if row[1] in measured)
     variants = [(name, replace(rules, test=test, source=source)) for name, test, source in there]
     shares = (0.5, 1.0) if dimensions else ()
@@ -274,17 +274,17 @@ def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) ->
 
 
 def other_margins(rules: Rules) -> dict[str, Rules]:
-    """Other margins of equivalence."""
+    """Return rules with other equivalence margins."""
     return {f"margin {share * rules.span:g}": replace(rules, margin=share * rules.span) for share in OTHER_MARGINS}
 
 
 def threshold(alpha: float) -> str:
-    """What an adjusted p-value is compared with, in words."""
+    """Format the level that an adjusted p-value is compared with."""
     return f"{alpha:.3g} needed".replace("0.", ".", 1)
 
 
 def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
-    """What the panel's agreement permits (ValueBlindBench section 3.7).
+    """Return the status that the panel's agreement permits (ValueBlindBench section 3.7).
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float =
 def publication_level(
     agreement: str, stability: str, adversarial: str, *, asserts_order: bool, significance_tested: bool = True
 ) -> Level:
-    """The level at which a claim may be made (ValueBlindBench section 3.8, completed where its table is silent).
+    """Return the publication level of a claim (ValueBlindBench section 3.8, completed for cases that it leaves open).
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def publication_level(
         "not tested" is a pair with too few common clusters for any test.
     adversarial : "passed", "construct-sensitive", "contaminated" or "not tested"
     asserts_order : bool
-        Whether the claim puts one agent above another inside the class that stability is about.
+        True if the claim puts one agent above another within the tier that ``stability`` refers to.
     significance_tested : bool
         False for tables that came without contrasts; such a claim is qualified at best.
 
@@ -361,7 +361,7 @@ def publication_level(
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
+    """The agreement that gates a dimension: the lowest of the pooled and the gated within-format kappas."""
 
     status: AgreementStatus
     kappa: float | None = None
@@ -372,11 +372,11 @@ class Agreement:
 
 
 def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement:
-    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
+    """Return the agreement that gates a dimension; with gates per format, the lowest kappa counts."""
     undefined = float("-inf")
 
     def lowest(item: Measurement) -> float:
-        # The number that is held against the cut-offs; an undefined kappa is below all of them.
+        # The number that is compared with the cut-offs; an undefined kappa is below all of them.
         other = index.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
         if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
             return undefined
@@ -403,7 +403,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement
                 "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
                 "halt": f"below {number(rules.halt)}: no ranking",
             }[status]
-            # Three decimals where two would lift it over a cut-off that it misses.
+            # Three decimals if two would round it up to a cut-off that it misses.
             lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
@@ -415,7 +415,7 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """The judges that do not keep the limits of the plan, or show no datasheet, and what claims may then be at most."""
+    """Judges that exceed the limits of the plan or have no datasheet, and the highest level that claims may have."""
 
     failing: tuple[str, ...] = ()
     most: OnFailure = "qualified"
@@ -424,7 +424,7 @@ class Instruments:
 
 
 def instruments_of(index: Index, on_failure: OnFailure | None) -> Instruments:
-    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
+    """Evaluate the ``datasheet.gate`` measurements; no limit if the plan requires no datasheets."""
     gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:
         return Instruments()
@@ -450,7 +450,7 @@ WORDS: Final[Mapping[str, str]] = {
     "fact_flip": "rationales with one number changed",
     "length_matched": "rationales brought to one length",
 }
-"""How a sentence calls the texts of each gated cell."""
+"""Phrases for the texts of each gated control cell."""
 
 CELL_STATEMENTS: Final[Mapping[str, str]] = {
     "passed": "The panel scores {texts} below the bottom quartile of honest ones.",
@@ -464,12 +464,12 @@ CELL_STATEMENTS: Final[Mapping[str, str]] = {
     "not noticed": "The panel does not score {texts} below their originals.",
     "inconclusive": "What the panel makes of {texts} stays open.",
 }
-"""The sentence of a cell by the outcome of its rule."""
+"""Statement on a control cell, by the outcome of its rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """One control cell: the outcome of its rule, and the number behind it as ``value`` and in words."""
+    """One control cell: the outcome of its rule, and the number behind it as ``value`` and as text."""
 
     cell: str
     outcome: str
@@ -482,22 +482,22 @@ class CellState:
 
 
 def cell_words(cell: str) -> str:
-    """How a sentence calls the texts of a cell."""
+    """Return the phrase for the texts of a control cell."""
     return WORDS.get(cell, f"records of {cell.replace('_', ' ')}")
 
 
 def cell_states(index: Index) -> dict[str, CellState]:
-    """The state of every gated cell that was judged, by its name."""
+    """Return the state of every gated control cell that was judged, by name."""
 
     def state(gate: Measurement) -> CellState:
         cell = gate.labels["cell"]
         halo = index.get("cell.halo", cell=cell)
         drops = {one.labels["dropped"]: one for one in index.named("cell.drop") if one.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
-        # The drop stands in for the gate only where the gate was not already computed without the family.
+        # The drop replaces the gate unless the gate was already computed without the family.
         primary = None if family is None or gate.detail.get("primary") == f"without {family}" else drops.get(family)
         item = gate if primary is None else primary
-        # What has no number was not tested.
+        # An outcome without a number was not tested.
         outcome = item.detail.get("outcome")
         shown = outcome in CELL_STATEMENTS and (item.value is not None or outcome == "inconclusive")
         numbers = gate.state

@@ -1,4 +1,4 @@
-"""Which orders of agents the scores support, and the evidence that this is for a claim: one engine for all tracks."""
+"""Rankings of agents that the scores support, and the evidence for claims: the same for studies, seasons, boards."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from assaymark.records import (
 )
 
 SHORTEST: Final = 0.03
-"""Doublings of length (2 %) up to which length explains nothing that is looked for."""
+"""Log2 ratio of lengths (2 %) below which length cannot explain a difference."""
 
 Pass = Literal["plain", "gated", "headline"]
 _PASSES: Final[tuple[Pass, ...]] = ("plain", "gated", "headline")
 GAP: Final = "{gap}"
-"""Where a reason has its difference, if that may be said."""
+"""Placeholder for the difference in a reason, filled in only for supported claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pair on one scale as the procedure sees it, in the direction of the panel."""
+    """One pair on one scale, the input of the ranking procedure; ``high`` is the agent that the panel scored higher."""
 
     high: str
     low: str
@@ -52,11 +52,11 @@ class Row:
     unresolved: str = ""
 
     def within(self, margin: float) -> float:
-        """The p-value of "no further apart than a margin"."""
+        """Return the equivalence p-value for a margin."""
         return self.near.get(f"{margin:g}", self.equivalence)
 
     def value(self, rules: Rules, which: Pass) -> float:
-        """The p-value that one run of the procedure takes."""
+        """Return the p-value that one pass of the procedure uses."""
         if not self.testable or self.unresolved:
             return 1.0
         p = self.p.get(rules.test, 1.0)
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """What was found about one pair on one scale."""
+    """Results for one pair on one scale: adjusted p-values by pass, publication, stability and equivalence."""
 
     row: Row
     plain: float
@@ -85,12 +85,12 @@ class PairResult:
 
     @property
     def ordered(self) -> bool:
-        """Whether the order is published and survives every drop."""
+        """True if the order is published and stable under leave-one-family-out."""
         return "gated" in self.published and self.stability.state == "stable"
 
     @property
     def state(self) -> PairState:
-        """The pair in one word."""
+        """State of the pair."""
         if not self.row.testable:
             return "cannot-be-tested"
         if self.ordered:
@@ -98,13 +98,13 @@ class PairResult:
         return "within-the-margin" if self.within else "not-resolved"
 
     def other(self, agent: str) -> str:
-        """The agent of the pair that is not this one."""
+        """Return the other agent of the pair."""
         return self.row.low if self.row.high == agent else self.row.high
 
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """Every pair on every scale under one set of rules, and who ranks first."""
+    """Results for every pair on every scale under one set of rules, and the leaders."""
 
     agents: tuple[str, ...]
     pairs: dict[tuple[str, frozenset[str]], PairResult]
@@ -113,26 +113,26 @@ class Orders:
     alpha_dimensions: float
 
     def level(self, dimension: str) -> float:
-        """What adjusted p-values on a scale are compared with."""
+        """Return the level that adjusted p-values on a scale are compared with."""
         return self.alpha if dimension == AGGREGATE else self.alpha_dimensions
 
     def pair(self, dimension: str, first: str, other: str) -> PairResult:
-        """The standing of a pair, whichever of the two is named first."""
+        """Return the result for a pair, named in either order."""
         return self.pairs[dimension, frozenset((first, other))]
 
     def of(self, dimension: str, agent: str) -> list[PairResult]:
-        """The pairs of one agent."""
+        """Return the results for all pairs of one agent."""
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
 
 _Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
-"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
-on the aggregate and on the dimensions."""
+"""Result of one pass: adjusted p-values, published pairs and leader by scale; and the levels for the aggregate and
+for the dimensions."""
 
 
 def orders_of(index: Index, rules: Rules) -> Orders:
-    """The orders that these measurements support under ``rules``."""
-    # Rules that do not change these need not decide orders again.
+    """Return the rankings that the measurements support under ``rules``."""
+    # Cached by the rules that rankings depend on.
     place = "orders", rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales
     if place in index.memo:
         decided: Orders = index.memo[place]
@@ -141,7 +141,7 @@ def orders_of(index: Index, rules: Rules) -> Orders:
     by_source = _by_source(index.agents, rows, rules) if rules.source else None
     runs: dict[Pass, _Run] = {which: by_source or _by_procedure(index, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
-    # Where no judge is asked nothing can be left out.
+    # Without judges there is no family to leave out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
     outcomes = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
             for which, run in runs.items()}  # fmt: skip
@@ -166,7 +166,7 @@ def orders_of(index: Index, rules: Rules) -> Orders:
     index.memo[place] = whole
     if not rules.judged:
         return whole
-    # What leaving out each judge family does to every pair that some run publishes
+    # Leave-one-family-out for every pair that some pass publishes
     leading = {(scale, agent) for (scale, _), agent in leaders.items()}
     for key, pair in list(pairs.items()):
         if pair.published or any((key[0], agent) in leading for agent in key[1]):
@@ -175,15 +175,15 @@ def orders_of(index: Index, rules: Rules) -> Orders:
         leader = leaders.get((AGGREGATE, which))
         pairs_of = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
         alone = {key: _stability(index, AGGREGATE, pairs[key], rules, adjusted=False) for key in pairs_of}
-        # A leader's pairs need no correction among themselves, as long as all of them survive.
+        # A leader's pairs need no correction among themselves if all of them are stable.
         for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
-            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
+            if which == "gated" or "gated" not in pairs[key].published:  # the gated pass takes precedence
                 pairs[key] = replace(pairs[key], stability=state)
     return whole
 
 
 def rows_of(index: Index) -> Mapping[str, tuple[Row, ...]]:
-    """Every pair on every tested scale, in the order of the agents' names."""
+    """Return every pair on every tested scale, in the order of the agents' names."""
     if index.rows is not None:
         return index.rows
     scales = [scale for scale in (AGGREGATE, *index.dimensions) if scale in index.compared]
@@ -192,11 +192,11 @@ def rows_of(index: Index) -> Mapping[str, tuple[Row, ...]]:
 
 
 def row_of(index: Index, scale: str, first: str, other: str) -> Row:
-    """One pair from its contrast and the contrasts that test what may explain it."""
+    """Build one pair from its contrast and the contrasts of its bias tests."""
     item = index.contrast(scale, first, other)
     pair = scale, item.labels["high"], item.labels["low"]
     recusal, length, others = (index.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
-    near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
+    near: list[dict[str, float]] = []  # equivalence p-values by margin as text; "" is the margin of the plan
     for detail in ({} if measurement is None else measurement.detail for measurement in (item, recusal)):
         here = {"": float(detail["p_equivalence"])} if "p_equivalence" in detail else {}
         near.append(here | ({name: float(p) for name, p in detail.get("p_equivalence_at", {}).items()} if here else {}))
@@ -224,7 +224,7 @@ def row_of(index: Index, scale: str, first: str, other: str) -> Row:
 
 
 def length_floor(item: Measurement) -> float:
-    """The p-value that a headline has to pass at equal length: 0 where length alone counts and is the same."""
+    """Return the p-value at equal length that a headline must pass; 0 if only length counts and lengths are equal."""
     alone = item.detail.get("covariates", ["log2"]) == ["log2"]
     if alone and abs(float(item.detail.get("gap", 0.0))) < SHORTEST - 1e-9:
         return 0.0
@@ -232,26 +232,26 @@ def length_floor(item: Measurement) -> float:
 
 
 def _p_in_direction(item: Measurement) -> float:
-    """The p-value of a contrast, 1 where it does not point the claim's way."""
+    """Return the p-value of a contrast; 1 if its sign is not that of the claim."""
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
 def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
-    """Leader first, Shaffer's steps, dimensions behind the aggregate."""
+    """Run the gatekeeping procedure: leader first, then Shaffer's steps, and the dimensions after the aggregate."""
     agents = index.agents
     p = {scale: np.array([row.value(rules, which) for row in of_scale]) for scale, of_scale in rows.items()}
-    # Many rules, and the three passes, often come to the same p-values.
+    # Cached by p-values, because many rules and passes have the same ones.
     key = "run", rules.alpha, rules.share, *((scale, values.tobytes()) for scale, values in p.items())
     if (cached := index.memo.get(key)) is not None:
         again: _Run = cached
         return again
-    # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
+    # For each pair in the order of names: +1 if the first agent is higher, -1 if the second is, 0 if untestable.
     ahead = {
         scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in of_scale])
         for scale, of_scale in rows.items()
     }
     names = [scale for scale in rows if scale != AGGREGATE]
-    # With one dimension the aggregate is that dimension, and nothing is shared.
+    # With one dimension the aggregate equals it, and alpha is not split.
     share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
     single = names[0] if AGGREGATE in rows and len(names) == 1 else None
     tested = {scale: values for scale, values in p.items() if scale != single}
@@ -271,7 +271,7 @@ def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules,
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
-    """ValueBlindBench's own rule (section 3.9): Holm over all pairs, the aggregate and the dimensions apart."""
+    """Apply ValueBlindBench's rule (section 3.9): Holm over all pairs, for the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
     raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
@@ -284,7 +284,7 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
     }
 
     def leads(agent: str, scale: str) -> bool:
-        # Above every other one after Holm over its own contrasts.
+        # Above every other agent after Holm over its own contrasts.
         own_rows = [row for row in rows[scale] if agent in (row.high, row.low)]
         p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in own_rows] or [1.0]))
         return bool(own_rows) and bool((p <= alpha + LEVEL_SLACK).all())
@@ -294,7 +294,7 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
 
 
 def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adjusted: bool) -> StabilityFinding:
-    """What each drop does to a pair; under the source's rule its sign alone decides."""
+    """Return the effect of leaving out each judge family on a pair; under the source's rule only the sign counts."""
     if not index.families:
         return StabilityFinding(state="not-measurable")
     drops: dict[str, Any] = {}
@@ -313,9 +313,9 @@ def _stability(index: Index, scale: str, pair: PairResult, rules: Rules, *, adju
 def tiers_and_ranks(
     agents: Sequence[str], claimed: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[int, int]]]:
-    """Agents from high to low, cut where all above are claimed above all below, and the ranks that each can have.
+    """Return tiers of agents from high to low, and the range of each agent's rank, from the claimed orders.
 
-    All of them together are true at the level of the orders they follow from.
+    A tier ends where all agents above are claimed above all below. All ranges hold jointly at the level of the orders.
     """
     names = sorted(agents)
     if not names:
@@ -330,7 +330,7 @@ def tiers_and_ranks(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What supports a claim about agents: its status, why, and the pairs that it compares."""
+    """Evidence for a claim about agents: its stability status, the reason, and the pairs that it compares."""
 
     status: StabilityStatus
     reason: str
@@ -346,7 +346,7 @@ class Evidence:
     tested: bool = True
 
     def reason_at(self, level: Level) -> str:
-        """The reason, with the difference where the claim is supported."""
+        """Return the reason, with the difference filled in unless the level is no-claim."""
         return self.reason.replace(GAP, self.gap if level != "no-claim" else "")
 
     @property
@@ -356,17 +356,17 @@ class Evidence:
 
 
 def contrasts_of(kind: str, dimension: str, pairs: Sequence[PairResult], index: Index) -> list[Measurement]:
-    """The contrasts of one kind of some pairs, as far as they were measured."""
+    """Return the contrasts of one kind for the pairs that have one."""
     items = (index.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
 
 
-# What follows from all verdicts
+# Summary of all verdicts
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What follows from all verdicts, by scale: tiers, possible ranks, the top set, and pairs within the margin."""
+    """Summary of all verdicts by scale: tiers, rank ranges, the top set, and pairs within the margin."""
 
     tiers: Mapping[str, tuple[tuple[str, ...], ...]]
     ranks: Mapping[str, Mapping[str, tuple[int, int]]]
@@ -377,7 +377,7 @@ class Summary:
 def summary_of(
     verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Summary:
-    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
+    """Derive tiers and rank ranges from the supported orders, at no additional error."""
     claimed: dict[str, list[tuple[str, str]]] = {}
     within: dict[str, list[tuple[str, ...]]] = {}
     ranked: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the verdicts of a run say to a sentence or a claim: supported, with a condition, not, or the opposite."""
+"""Check sentences and claims against the verdicts of a run: supported, qualified, unsupported or contradicted."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measuremen
 from assaymark.text import prose
 
 Mark = Literal["x", "/", "-", "!", "?"]
-"""Supported; only with its condition; not supported; contradicted; not decided by the run, or not readable."""
+"""Supported (x), only with its condition (/), not supported (-), contradicted (!), undecided or unreadable (?)."""
 
 COUNTS: Final = ("judges", "agents", "decisions", "clusters", "dimensions", "cycles")
-"""Sizes of a run that a text may quote."""
+"""Counts of a run that a text may quote."""
 
 _HEADS: Final[Mapping[str, Literal["above", "first", "level"]]] = {
     "above": "above", "first": "first", "within": "level",
@@ -40,14 +40,14 @@ MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-cla
 
 
 Ruling = tuple[Mark, str, tuple[Verdict, ...]]
-"""What a run says to one relation: the mark, why, and the verdicts that support it."""
+"""Result for one relation: its mark, the reason, and the verdicts behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence of a text: its mark, why, the condition to ``add``, and the supported sentence to ``write``.
+    """Result for one sentence: its mark, the reason, the conditions to ``add``, and a supported sentence to ``write``.
 
-    ``also`` are the conditions of that sentence. ``about`` tells comparisons from numbers of the run.
+    ``also`` are the conditions of that sentence. ``about`` is a comparison of agents or a number of the run.
     """
 
     mark: Mark
@@ -60,7 +60,7 @@ class Finding:
 
 
 def conditions_of(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """The conditions of several verdicts, each once."""
+    """Return the distinct conditions of several verdicts."""
     qualified = (verdict for verdict in verdicts if verdict.publication_level == "qualified")
     return tuple(dict.fromkeys(condition.text for verdict in qualified for condition in verdict.conditions))
 
@@ -73,12 +73,12 @@ def _against(verdict: Verdict) -> Ruling:
     return "!", "the run supports the opposite", (verdict,)
 
 
-_OPEN: Final[Ruling] = ("x", "", ())  # that nothing is shown
+_OPEN: Final[Ruling] = ("x", "", ())  # the sentence says that no order is shown, and none is
 
 
 @dataclass(frozen=True)
 class Decided:
-    """The verdicts of one run, by what they are about; ``counts`` are its sizes, each by its noun in the plural."""
+    """Index of the verdicts of one run; ``counts`` has its sizes by plural noun, such as ``judges``."""
 
     names: Names
     verdicts: tuple[Verdict, ...]
@@ -95,7 +95,7 @@ class Decided:
 
     @cached_property
     def by_statement(self) -> Mapping[str, Verdict]:
-        """Verdicts by their own words: all that are supported, and those about no order of two agents."""
+        """Verdicts by statement: all supported ones, and unsupported ones that do not rank agents."""
         return {
             statement_key(verdict.claim.statement): verdict
             for verdict in self.verdicts
@@ -104,7 +104,7 @@ class Decided:
 
     @cached_property
     def stated_conditions(self) -> frozenset[str]:
-        """The sentences of all conditions: they speak of agents, and are no claims."""
+        """Sentences of all conditions, which mention agents but are not claims."""
         texts = (condition.text for verdict in self.verdicts for condition in verdict.conditions)
         return frozenset(statement_key(part) for text in texts for part in re.split(r"(?<=[.!?])\s", text))
 
@@ -112,34 +112,34 @@ class Decided:
         return self._pairs.get((head, score, frozenset(agents)))
 
     def _holds(self, head: str, score: str, *agents: str) -> Verdict | None:
-        """The verdict of a claim that is supported."""
+        """Return the verdict of a claim if it is supported."""
         verdict = self._find(head, score, *agents)
         return None if verdict is None or verdict.publication_level == "no-claim" else verdict
 
     def above(self, high: str, low: str, score: str) -> Verdict | None:
-        """The supported verdict that puts one agent above another."""
+        """Return the supported verdict that puts ``high`` above ``low``, if any."""
         verdict = self._holds("above", score, high, low)
         return verdict if verdict is not None and verdict.claim.subjects == (high, low) else None
 
     def _around(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
-        """The other agents, the verdicts that put one of them above an agent, and those that put the agent above."""
+        """Return the other agents, the verdicts that put one above ``agent``, and those that put it above one."""
         others = [other for other in self.names.agents if other != agent]
         over = [verdict for other in others if (verdict := self.above(other, agent, score))]
         return others, over, [verdict for other in others if (verdict := self.above(agent, other, score))]
 
     @cached_property
     def main(self) -> str:
-        """The score that is meant where none is named."""
+        """The default score of sentences that name none."""
         claims = (verdict.claim for verdict in self.verdicts)
         scores = [claim.dimension for claim in claims if claim.id.startswith(("first[", "above["))]
         return AGGREGATE if AGGREGATE in scores or not scores else scores[0]
 
     def score(self, name: str) -> str:
-        """The score that a reading calls the overall one, or by its name."""
+        """Resolve a score name of a parsed sentence; the overall score is `main`."""
         return self.main if name == AGGREGATE else name
 
     def words(self, score: str) -> str:
-        """How a sentence calls a score: a board of a benchmark as its statements do."""
+        """Return the phrase for a score; a benchmark's board is named as in its statements."""
         for claim in (verdict.claim for verdict in self.verdicts):
             if claim.scope == "benchmark" and claim.dimension == score and claim.id.startswith("above["):
                 named = claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".")
@@ -149,7 +149,7 @@ class Decided:
     # --- rulings ---
 
     def rule(self, relation: Relation, score: str) -> Ruling:
-        """What the run says to one relation on one score."""
+        """Return the result for one relation on one score, the worst over its pairs."""
         agents, stance = relation.left, relation.stance
         if relation.kind == "above":
             each = [self._above(*pair, score, stance) for pair in product(relation.left, relation.right)]
@@ -253,7 +253,7 @@ class Decided:
     # --- the nearest sentence ---
 
     def nearest(self, relation: Relation, score: str) -> tuple[str, tuple[str, ...]]:
-        """The supported sentence that is nearest to a relation, and its conditions; empty if there is none."""
+        """Return the supported sentence that is closest to a relation, and its conditions; empty if there is none."""
         for where in dict.fromkeys((score, self.main)):
             if verdicts := self._nearest(relation, where):
                 if len(verdicts) == 1:
@@ -282,7 +282,7 @@ class Decided:
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
-        """The difference of a supported order; of a first rank the smallest."""
+        """Return the contrast of a supported order; for a first rank, the one with the smallest difference."""
         others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
         contrasts = []
         for first, other in product(relation.left, others):
@@ -294,17 +294,17 @@ class Decided:
 
 
 def statement_key(text: str) -> str:
-    """A sentence without case and signs."""
+    """Normalise a sentence: words only, case-folded."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def said(verdict: Verdict) -> str:
-    """The sentence of a supported verdict, as it is set."""
+    """Format the statement of a supported verdict."""
     return prose(verdict.claim.statement, 400)
 
 
 def why_not(verdict: Verdict) -> str:
-    """The reason that a claim is not supported, without its direction: the one of the field that decided its level."""
+    """Return the reason of the field that decided an unsupported claim, without the claim's direction."""
     reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
     agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
     at = int(agreed and verdict.agreement_status != "halt" and len(reasons) > 1)
@@ -315,7 +315,7 @@ def why_not(verdict: Verdict) -> str:
 
 
 def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """Each verdict once: they cannot be hashed."""
+    """Remove duplicate verdicts by claim id, because verdicts cannot be hashed."""
     return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
 
@@ -325,9 +325,9 @@ def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
 def proofread_sentence(
     sentence: str, run: Decided, following: Sequence[str] = (), before: Sequence[str] = ()
 ) -> Finding | None:
-    """What a run says to one sentence; None if it compares no agent and quotes no number of the run.
+    """Check one sentence against a run; None if it neither compares agents nor quotes a number of the run.
 
-    A condition counts as stated if the sentence or ``following``, the sentences behind it, have most of its words.
+    A condition counts as stated if the sentence or the ``following`` sentences have most of its words.
     """
     if statement_key(sentence) in run.stated_conditions:
         return None
@@ -371,7 +371,7 @@ def _quoted(words: str) -> str:
 
 
 def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, run: Decided) -> tuple[Mark, str]:
-    """The mark of a relation with what the sentence says beside it: outcomes, test, p-value, size, reach."""
+    """Adjust the mark of a relation by the other content of the sentence: outcome, test, p-value, size, scope."""
     mark, reason, by = ruling
     if reading.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
@@ -396,7 +396,7 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if reading.sweeping:
         clusters = f"{run.counts['clusters']} clusters" if "clusters" in run.counts else "records"
         return "-", f"the run covers its own {clusters}, not {_quoted(reading.sweeping)}"
-    # A size is of the pair that the sentence names, also where it says more of one of the two.
+    # A size refers to the pair that the sentence names, even if it says more about one of the two.
     named = [one for one in reading.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
     gaps = [item for one in named if (item := run.gap(one, score)) is not None and item.value is not None]
     if gaps and reading.gap is not None:
@@ -415,9 +415,9 @@ _NEGATIVE: Final = frozenset(("no", "not", "never", "nothing", "without", "none"
 
 
 def is_stated(condition: str, sentences: Sequence[str]) -> bool:
-    """Whether a condition is said in these sentences: six in ten of its words, and a negation if it has one.
+    """True if the sentences state a condition: 60 % of its words, and a negation if it has one.
 
-    It is looked for in as many sentences one after the other as it has itself.
+    The search window is as many consecutive sentences as the condition has.
     """
     words = _WORDS.findall(condition.casefold())
     stems = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
@@ -454,7 +454,7 @@ _COUNTED: Final = re.compile(
 
 
 def _numbers(sentence: str, run: Decided) -> Finding | None:
-    """Agreement and sizes of the run that a sentence quotes."""
+    """Check the agreement and the counts that a sentence quotes; None if it quotes none."""
     text = sentence.replace("−", "-")
     findings: list[Finding] = []
     if sentence.rstrip("\"')*_”’ ").endswith("?"):
@@ -479,7 +479,7 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
         if (of := _SAME[match["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
-    other = len(counted) > 1 and len(wrong) == len(counted)  # with nothing in common it is about another study
+    other = len(counted) > 1 and len(wrong) == len(counted)  # all counts differ: it is about another study
     findings = [] if other else findings
     if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
@@ -496,7 +496,7 @@ _FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
 
 
 def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
-    """The relation and the score of a claim in `GRAMMAR`, or of the id of a claim in ``verdicts.json``."""
+    """Parse a claim in `GRAMMAR`, or look up a claim id of ``verdicts.json``; returns its relation and score."""
     text = " ".join(text.split())
     for verdict in run.verdicts:
         head = verdict.claim.id.partition("[")[0]
@@ -535,7 +535,7 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A claim against the level that was asked for."""
+    """Result of checking a claim against a required level."""
 
     passed: bool
     mark: Mark
@@ -546,7 +546,7 @@ class Gated:
 
 
 def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
-    """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
+    """Check whether a run supports a claim at a level; an unsupported claim is named without its direction."""
     by_id = {verdict.claim.id: verdict for verdict in run.verdicts}
     named = by_id.get(text.strip()) or run.by_statement.get(statement_key(text))
     if named is not None and named.claim.id.partition("[")[0] not in _HEADS:

@@ -1,4 +1,4 @@
-"""Each number of a certificate again, from the table that stands beside it, and what differs."""
+"""Recompute the numbers of a certificate from the tables next to them, and collect the differences."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ _GIVEN: Final[Mapping[str, str]] = {
     "dimension.distinct": "whether judges tell dimensions from the overall impression is",
     "human.sample": "the draw of the cycles that people graded, and the p-values of the other claims put to them, are",
 }  # fmt: skip
-"""What is taken as given of a measurement, whatever its table says."""
+"""Notes on the parts of a measurement that its table cannot verify."""
 
 
 @record
 class StatedStudy:
-    """What a certificate states of the study as a whole: who judged whom on what, and the level of its intervals."""
+    """The study of a certificate: judges with families, agents, dimensions, and the level of its intervals."""
 
     level: Annotated[float, Field(gt=0, lt=1)]
     judges: dict[str, str]
@@ -82,7 +82,7 @@ class StatedStudy:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a certificate's verdict follows from its own tables."""
+    """Result of verifying a certificate: ``ok`` if its verdict follows from its own tables."""
 
     ok: bool
     differences: tuple[str, ...]
@@ -91,13 +91,13 @@ class Verification:
 
 @dataclass(slots=True)
 class Findings:
-    """What differs, and what had to be taken as given, each once and in order."""
+    """Differences, and notes on what had to be taken as given, each once and in order."""
 
     differences: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
     def compare(self, what: str, stated: Any, again: T) -> T:
-        """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
+        """Record a difference between the stated and the recomputed value; returns the stated one if they are equal."""
         if not _same(stated, again):
             first, other = _shown_apart(stated, again)
             self.differences[f"{what}: the certificate says {first}, its tables give {other}"] = None
@@ -105,11 +105,11 @@ class Findings:
         return again if again is None else stated
 
     def given(self, what: str) -> None:
-        """Note that something could not be recomputed."""
+        """Record that something could not be recomputed."""
         self.notes[f"{what} taken as given"] = None
 
     def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
-        """Two verdicts on one claim, field by field."""
+        """Compare two verdicts on one claim field by field."""
         pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
                  for field in fields(Claim)]  # fmt: skip
         names = [field.name for field in fields(Verdict) if field.name != "claim"]
@@ -127,14 +127,14 @@ class Findings:
 
 
 def _same(stated: Any, again: Any) -> bool:
-    """Whether two values are equal, numbers up to float noise."""
+    """True if two values are equal, numbers up to rounding error."""
     if isinstance(stated, int | float) and isinstance(again, int | float):
         return math.isclose(stated, again, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(stated == again)
 
 
 def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
-    """Two values that differ, with as many decimals as it takes to see it."""
+    """Format two different values with enough decimals to tell them apart."""
     for digits in range(2, 17):
         first, other = (
             f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, again)
@@ -145,7 +145,7 @@ def _shown_apart(stated: Any, again: Any) -> tuple[str, str]:
 
 
 def _shown(value: Any) -> Any:
-    """A part of a verdict as one text or number."""
+    """Convert a part of a verdict to one text or number."""
     match value:
         case Condition():
             return f"{value.id}: {value.text}"
@@ -157,7 +157,7 @@ def _shown(value: Any) -> Any:
 
 
 def _about(item: Measurement) -> str:
-    """How a difference calls the number that it is about."""
+    """Return the name of a measurement for messages."""
     name = "kappa on bands" if item.name == KAPPA else item.name
     name = (KEPT[item.name].called if item.name in KEPT else "") or name
     if item.name.startswith(("kappa.", "cell.kappa")):
@@ -173,14 +173,14 @@ def _about(item: Measurement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _T:
-    """A t test of a mean over so many rows; without df nothing varies, and without a standard error there is none."""
+    """A t-test of a mean over ``rows`` rows; ``df`` is None without variance, ``se`` is None without a test."""
 
     se: float | None
     df: float | None
     rows: int
 
     def p(self, value: float | None) -> float:
-        """Two-sided p; of the common sign where nothing varies."""
+        """Return the two-sided p; without variance, that of a common sign."""
         if value is None or self.se is None:
             return 1.0
         if self.df is None:
@@ -188,18 +188,18 @@ class _T:
         return student_estimate(value, self.se, self.df).p
 
     def half(self, quantile: float) -> float | None:
-        """Half of the width of an interval; None where there is none."""
+        """Return half the width of an interval; None if there is none."""
         return float(scipy.special.stdtrit(self.df, quantile)) * self.se if self.se and self.df else None
 
 
 def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
-    """Sums [G, 1] and numbers of cycles [G] of clusters, in the order of time where their names tell it."""
+    """Return sums [G, 1] and numbers of cycles [G] of the clusters, in natural order of their names."""
     rows = [sums[name] for name in sorted(sums, key=natural)]
     return np.array([[float(total)] for total, _ in rows]).reshape(-1, 1), np.array([int(n) for _, n in rows], np.int64)
 
 
 def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _T:
-    """Moderated cluster t: the variance is never below the pair's own (Smyth 2004)."""
+    """Return the moderated cluster t-test, whose variance is never below the pair's own (Smyth 2004)."""
     observed = 0.0 if observed <= contrasts.FLAT_VARIANCE else observed
     nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
     variance = max(observed, (prior * float(detail.get("mean_variance", 0.0)) + nu * observed) / (prior + nu))
@@ -218,7 +218,7 @@ def _with_value(item: Measurement, value: float | None) -> Measurement:
 
 
 class Recomputation:
-    """The measurements of a certificate again; differences and what has no table are noted in ``found``."""
+    """Recomputes the measurements of a certificate; differences and unverifiable parts are recorded in ``found``."""
 
     def __init__(
         self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
@@ -240,8 +240,8 @@ class Recomputation:
         }  # fmt: skip
 
     def again(self, measurements: Sequence[Measurement]) -> list[Measurement]:
-        """The walk over a certificate: each measurement as its own table gives it, but for those whose ids are
-        ``bare``; then what several of them have to agree on."""
+        """Recompute each measurement from its own table, except those with ids in ``bare``, then check the relations
+        between them."""
         items = []
         for item in measurements:
             if item.name != KAPPA and item.id not in self.bare:
@@ -256,7 +256,7 @@ class Recomputation:
         return items
 
     def _kappa(self, item: Measurement) -> Measurement:
-        """A kappa, and those of its pairs of judges, from their contingency tables."""
+        """Recompute a kappa, and those of its pairs of judges, from their contingency tables."""
         what, stated = _about(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
@@ -280,7 +280,7 @@ class Recomputation:
         return _with_value(item, value)
 
     def _pairs(self, item: Measurement) -> dict[str, float | None]:
-        """The agreement of each pair from its table, or its sums, against what is stated."""
+        """Recompute the agreement of each pair of judges from its table or sums, and compare it with the stated one."""
         kappas: dict[str, float | None] = {}
         for pair, cells in (item.detail.get("tables") or {}).items():
             try:
@@ -297,14 +297,14 @@ class Recomputation:
         return kappas
 
     def _part(self, item: Measurement, name: str, again: T, called: str = "") -> T:
-        """A part of a measurement's detail against what its table gives."""
+        """Compare a part of a measurement's detail with the recomputed value."""
         words = called or name.replace("_", " ")
         return self.found.compare(f"{words} of the {_about(item)}", item.detail.get(name), again)
 
-    # Contrasts: from their cluster sums, or from their standard errors where there are none.
+    # Contrasts: from their cluster sums, or without them from their standard errors.
 
     def _contrast(self, item: Measurement) -> Measurement:
-        """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is stated."""
+        """Recompute difference, variance and test from cluster sums; mean variance and autocorrelation are given."""
         check = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
@@ -357,14 +357,14 @@ class Recomputation:
         return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
 
     def _serial(self, item: Measurement, means: Floats) -> _T:
-        """t with the effective number of clusters, of single ones or blocks of two: whichever has that number."""
+        """Return the t-test with the stated effective number of clusters, taken singly or in blocks of two."""
         rho, effective = float(item.detail.get("rho", 0.0)), item.detail.get("effective")
         tests = []
         for size in (1, 2):
             starts = np.arange(means.size // size) * size
             rows = np.add.reduceat(means, starts) / np.diff(np.append(starts, means.size))
             variance = float(rows.var(ddof=1))
-            # Dependent rows vary too little around their mean.
+            # Correct the variance of dependent rows, which is biased downwards.
             variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
             size_again = float(contrasts.effective_size(rows.size, rho))
             if _same(effective, size_again):
@@ -377,7 +377,7 @@ class Recomputation:
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
     def _compared(self, item: Measurement, test: _T, value: float | None, *, tested: bool = True) -> dict[str, Any]:
-        """Standard error, degrees of freedom, p and, on the overall score, equivalence, against the stated ones."""
+        """Compare standard error, df, p and, on the aggregate, equivalence with the stated ones."""
         stated, again = item.detail, dict[str, Any]()
         numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
         for words, name, number in numbers if tested else ():
@@ -403,12 +403,12 @@ class Recomputation:
         return self._ends(item, low, high)
 
     def _ends(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
-        """The measurement with these ends of its interval; a difference from the stated ones is noted."""
+        """Return the measurement with these interval ends, and record a difference from the stated ones."""
         low = self.found.compare(f"lower end of the {_about(item)}", item.low, low)
         return replace(item, low=low, high=self.found.compare(f"upper end of the {_about(item)}", item.high, high))
 
     def _beside(self, item: Measurement) -> Measurement:
-        """A contrast without a judge family, without interested judges, at equal length or over other judges."""
+        """Recompute a contrast without a judge family or same-family judges, at equal length, or over other judges."""
         checks, name, detail = self.found, item.name, dict(item.detail)
         if name == "lofo.contrast" and "variance" not in detail:
             checks.given("the other contrasts of a leader without each judge family are")
@@ -419,7 +419,7 @@ class Recomputation:
             self._part(item, "clusters", item.n)
         elif item.value is None:
             return item
-        # The test with the standard error and degrees of freedom that are stated
+        # The test with the stated standard error and degrees of freedom
         clusters = int(detail.get("clusters", item.n))
         test = _T(detail.get("se"), detail.get("df"), clusters // 2 if self.consecutive else clusters)
         if name == "lofo.contrast":
@@ -435,7 +435,7 @@ class Recomputation:
             scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
             return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
         gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
-        # Where each agent always writes the same length, it cannot be told from the agent, and p is 1.
+        # If each agent always writes the same length, length and agent are confounded, and p is 1.
         same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
         detail |= self._compared(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
         if name == "recusal.contrast":
@@ -452,15 +452,15 @@ class Recomputation:
         return replace(item, detail=detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
-        """An adjusted p-value lies between the p-value and as many times as there are tests."""
+        """Check that an adjusted p-value lies between the p-value and ``tests`` times the p-value."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
         return replace(item, detail={**item.detail, name: self._part(item, name, bounded, "adjusted p")})
 
-    # What is no contrast of two agents.
+    # Measurements other than contrasts of two agents.
 
     def _one_sample(self, item: Measurement) -> Measurement:
-        """A probe or the gate of a control cell: a mean over clusters on cluster t, one-sided where it has to fall."""
+        """Recompute a probe or the gate of a control cell by the cluster t-test, one-sided for cells that must fall."""
         sums, what, checks = item.detail.get("cluster_sums"), _about(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
@@ -479,7 +479,7 @@ class Recomputation:
         return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
 
     def _counted(self, item: Measurement) -> Measurement:
-        """Shares, counts and what follows from them."""
+        """Recompute shares, counts and what depends on them."""
         name, detail, checks, what = item.name, item.detail, self.found, _about(item)
         if name in _GIVEN:
             checks.given(_GIVEN[name])
@@ -527,7 +527,7 @@ class Recomputation:
         return item
 
     def _people(self, item: Measurement) -> Measurement:
-        """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
+        """Recompute a human contrast from the labelled records and the judges' sums on the other cycles."""
         checks, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
@@ -561,12 +561,12 @@ class Recomputation:
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
         return self._ends(item, again.low, again.high)
 
-    # What several measurements have to agree on.
+    # Relations between measurements.
 
     def _cells(self, items: list[Measurement]) -> list[Measurement]:
-        """Holm over the control cells, with all judges and without each family, then each outcome by its rule.
+        """Recompute Holm's correction over the control cells and without each judge family, and each outcome.
 
-        A halo that is not triggered is the gate number minus the number without the composer's family.
+        A halo that is not triggered must be the gate's value minus the value without the text author's family.
         """
         checks, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
         for item in items:
@@ -574,7 +574,7 @@ class Recomputation:
                 families.setdefault(item.labels.get("dropped"), []).append(item)
         adjusted: dict[str, float] = {}
         for members in families.values():
-            # What was not tested holds its place in the family with 1.
+            # An untested cell stays in the family with p = 1.
             stated = [None if member.value is None else member.detail.get("p") for member in members]
             p = [1.0 if p_value is None else float(p_value) for p_value in stated]
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
@@ -610,7 +610,7 @@ class Recomputation:
         return again
 
     def _drops(self, items: list[Measurement]) -> None:
-        """The panel is the mean over its judges, so the numbers without each family average back to its own."""
+        """Check that the values without each family average to the panel's, which is the mean over its judges."""
         families, checks = self.study.families, self.found
         judges = self._judge_families(items) if self.complete else None
         by_id = {item.id: item for item in items}
@@ -621,10 +621,10 @@ class Recomputation:
             drop, called = _DROPS[original.name]
             parts = {name: by_id.get(measurement_id(drop, {**original.labels, "dropped": name})) for name in families}
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
-            # Grades may be missing without one family and not with all.
+            # With missing grades, counts may differ without one family.
             for item in there.values() if self.complete else ():
                 checks.compare(f"n of the {_about(item)}", item.n, original.detail.get("clusters", original.n))
-            # The gate of cell A is no mean over judges, nor is one that leaves judges out already.
+            # The gate of cell A is not a mean over judges, nor is a gate that already leaves judges out.
             linear = original.name != "cell.gate" or (
                 original.labels["cell"] not in ("cell_a", "red_team") and original.detail.get("primary") == "panel"
             )
@@ -641,7 +641,7 @@ class Recomputation:
                 checks.differences[f"{what}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
-        """The families of the judges behind the tables, or None where they do not tell."""
+        """Return the families of the judges in the tables; None if they cannot be determined."""
         judged = (item for item in items if item.name != "human.agreement")
         paired = (item.detail.get("tables") or item.detail.get("sums") or () for item in judged)
         names = sorted({name for pairs in paired for pair in pairs for name in pair.split("|")})

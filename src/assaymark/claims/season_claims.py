@@ -1,4 +1,4 @@
-"""Verdicts on a season: rankings of its agents, bands of their totals, and returns against a baseline."""
+"""Decide the claims about a season: rankings of its agents, bands of their totals, and returns against a baseline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from assaymark.records import (
 )
 
 SeasonClaimKind = Literal["first", "above", "within", "band", "beats"]
-"""What a claim says.
+"""The kinds of claim about a season.
 
 ``first``: an agent ranks first. ``above``: one agent scores above another. ``within``: two agents score within the
 margin of each other. ``band``: the band of an agent's total. ``beats``: an agent earned more than a baseline.
@@ -41,7 +41,7 @@ margin of each other. ``band``: the band of an agent's total. ``beats``: an agen
 
 @dataclass(frozen=True, slots=True)
 class SeasonVerdict:
-    """A verdict, and what it says as sentences that any language can word."""
+    """A verdict with its statement, reasons and conditions as messages that can be translated."""
 
     kind: SeasonClaimKind
     verdict: Verdict
@@ -53,36 +53,36 @@ class SeasonVerdict:
 
 @dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
-    """All verdicts in the order in which they are read, and the rows of the table."""
+    """All verdicts in display order, the tiers, and the rows of the table."""
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
     places: tuple[Rank[Said], ...]
 
     def place(self, agent: str) -> Rank[Said]:
-        """The row of an agent."""
+        """Return the table row of an agent."""
         return {place.agent: place for place in self.places}[agent]
 
 
 SINGLE = "not defined: one judge"
-"""The state of a season's kappa where one judge scored alone."""
+"""State of a season's kappa if there is only one judge."""
 CONSTANT = "not defined: two judges gave one band throughout"
-"""Its state where nothing varies."""
+"""State of a season's kappa if two judges gave the same band throughout."""
 MISSING = "not defined: no period was graded by all judges"
-"""Its state where no period has the grades of all."""
+"""State of a season's kappa if no period has grades of all judges."""
 
 _SHOWN: Final = 0.05  # points; less reads as 0.0
 _ALL: Final = Claims(dimensions=(AGGREGATE,))
 
 _Keyed = tuple[str, Said]
-"""A condition: the name of its kind, and its sentence."""
+"""A condition: the name of its kind, and its message."""
 _Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[_Keyed, ...]]
-"""What the panel permits: two of the three statuses of every verdict that rests on grades, the judges' datasheets, and
-their reasons and conditions."""
+"""The panel's part of every verdict that depends on grades: agreement, adversarial status, datasheet gates, and their
+reasons and conditions."""
 
 
 class Season:
-    """The measurements of one season by what they are about, with the rules that its claims are decided by."""
+    """Decides the claims of one season from its measurements and rules."""
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
@@ -93,7 +93,7 @@ class Season:
         for pair in combinations(self.known.agents, 2):
             self.known.contrast(AGGREGATE, *pair)
         self.excess = [one for one in self.known.named(rule.EXCESS) if one.labels["baseline"] == gates.baseline]
-        # Orders and comparisons with the baseline are two families of one error rate: this is the share of orders.
+        # Rankings and comparisons with the baseline are two test families that split alpha; this is the rankings' part.
         self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
         self.rules = Rules(
             gates.publish, gates.halt, self.alpha, gates.kappa, gates.test, margin=gates.margin,
@@ -103,19 +103,19 @@ class Season:
 
     @property
     def closed(self) -> str:
-        """Why no claim may rest on the grades, as the last part of a key; empty where one may."""
+        """The reason that no claim may rest on the grades, as the last part of a message key; empty if claims may."""
         agreement, _, instruments, reasons, _ = self.panel(self.rules)
         if agreement.status == "halt":
             return "single" if reasons[0].key.endswith(".single") else "halt"
         return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
 
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
-        """Of some agents those for whom a quantity was looked for and has no value."""
+        """Return those of the agents whose measurement ``name`` has no value."""
         empty = {measurement.labels["agent"] for measurement in self.known.named(name) if measurement.value is None}
         return tuple(sorted(empty.intersection(agents)))
 
     def panel(self, rules: Rules) -> _Panel:
-        """What the panel permits under some rules."""
+        """Return agreement, adversarial status and datasheet gates of the panel under ``rules``; cached."""
         key = "panel", rules.publish, rules.halt, rules.kappa
         if key in self.known.memo:
             cached: _Panel = self.known.memo[key]
@@ -130,7 +130,7 @@ class Season:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
             agreed = rules.status(gated)
             agreement, cut = Agreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
-            # Three decimals where two would lift it over a cut-off that it misses.
+            # Three decimals if two would round it up to a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
             reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=ends_said(item, "ends"), cut=cut)]
@@ -164,13 +164,13 @@ class Season:
         return parts
 
     def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
-        """The fields of a claim that rests on grades."""
+        """Return the fields of a claim that depends on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
         complete = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
         return Fields(claim, agreement, evidence, adversarial, instruments, complete, rules.preregistered)
 
     def variants(self, kind: Order | None) -> dict[str, Rules]:
-        """The other rules under which a claim is decided again; a band rests on no test."""
+        """Return the other rules for the sensitivity analysis; ``kind`` is None for bands, which have no test."""
         others = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
             others["lower bound of kappa"] = replace(self.rules, kappa="lower")
@@ -181,7 +181,7 @@ class Season:
         self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
         conditions: Iterable[_Keyed], fragility: Mapping[str, Level],
     ) -> SeasonVerdict:  # fmt: skip
-        """The verdict of some fields, worded in English and by key."""
+        """Build a verdict from its fields, with its texts in English and as messages."""
         supported, words = fields.level != "no-claim", english().render
         late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
         told_reasons = (*reasons, *(text for _, text in late))
@@ -194,7 +194,7 @@ class Season:
     # Rankings: first ranks, pairs, and pairs within the margin
 
     def orders(self) -> list[SeasonVerdict]:
-        """First ranks by name, pairs by name, and pairs within the margin."""
+        """Decide first ranks, pairs, and pairs within the margin, each by name."""
         index, rules, verdicts = self.known, self.rules, list[SeasonVerdict]()
         claims = candidate_claims(_ALL, index, rules, cells=False) if len(index.agents) > 1 else []
         if index.named("human.contrast"):
@@ -203,20 +203,20 @@ class Season:
         for claim in claims:
             kind = ORDERS[claim.id.partition("[")[0]]
             fields = with_people(self.judged(claim, rules), index, rules)
-            # Whose scores a ranking is about: these judges', unless it holds for others like them.
+            # A ranking is about these judges' scores, unless it generalises to other judges.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
             says, withheld, why = kind.season(claim, fields, index, rules, scope)
             own = [why, *_bias_reasons(fields)]
             if alike:
-                own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
-            # What closes every claim comes first, but for a claim that the judges themselves contradict.
+                own.append(said("claim.reason.outcomes_none"))  # the same for all totals: a reason, not a condition
+            # A reason that stops every claim comes first, unless the judges contradict this claim.
             *_, shared, narrow = self.panel(rules)
             gate_first = self.closed and fields.evidence.status != "judge-dependent"
             conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(fields, rules)]
             fragility: dict[str, Level] = {}
             for name, other in self.variants(kind).items():
-                # People's agreement is held against the cut-offs of the plan under every rule.
+                # People's agreement is compared with the plan's cut-offs under every rule.
                 people = replace(other, publish=rules.publish, halt=rules.halt)
                 fragility[name] = with_people(self.judged(claim, other), index, people).level
             reasons = (*shared, *own) if gate_first else (*own, *shared)
@@ -224,20 +224,20 @@ class Season:
         return verdicts
 
     def judged(self, claim: Claim, rules: Rules) -> Fields:
-        """The fields of a claim about orders from the judges alone."""
+        """Return the fields of a ranking claim from the judges' scores, without people's grades."""
         index, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
         names = tuple(sorted(evidence.compared.union(claim.subjects)))
         findings = [bias.own_family_of(claim, evidence, index, rules), bias.length_of(claim, evidence, index, rules)]
         if claim.asserts_order:
             findings.append(bias.other_judges_of(claim, evidence, index, rules))
-            # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen
+            # Agents whose totals have other components than those they are compared with
             for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
                 lacking = self.lacking(name, names)
                 if lacking and len(lacking) < len(names):
                     text = said(f"claim.condition.{key}", agents=lacking)
                     findings.append(_noted("different-totals", text, "qualified"))
             findings += self.partly_graded(names)
-            # Agents whose replicates are all identical
+            # Agents whose replicates are all identical, so that their noise is unknown
             flat = (one for one in index.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
             if same := tuple(sorted({measurement.labels["of"] for measurement in flat}.intersection(names))):
                 findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
@@ -246,12 +246,12 @@ class Season:
         return self.fields(claim, evidence, rules, findings)
 
     def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
-        """Agents that a judge gave no grade."""
+        """Report agents that a judge did not grade."""
         if part := self.lacking(rule.COMPOSITE, agents):
             yield _noted("missing-replies", said("claim.condition.part", agents=part), "qualified")
 
     def missing_replies(self) -> Iterator[Finding]:
-        """Judges that were left out as too much is missing, and what the others lack, and of whom more than others."""
+        """Report judges left out for missing replies, missing replies of the others, and agents with more of them."""
         named = self.known.named(rule.INVALID)
         items = {one.labels["judge"]: one.detail for one in named if one.detail.get("lacking")}
         if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
@@ -268,7 +268,7 @@ class Season:
                     yield _noted("missing-replies", text)
 
     def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
-        """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+        """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
         items = {one.labels["agent"]: one for one in self.known.named(rule.FLAGGED) if one.value}
         for agent in sorted(items.keys() & {*agents}):
             item = items[agent]
@@ -278,11 +278,11 @@ class Season:
     # Bands of totals, and returns against a baseline
 
     def bands(self) -> Iterator[SeasonVerdict]:
-        """For every graded agent whether its band may be named."""
+        """Decide for every graded agent whether its band may be claimed."""
         for agent in self.known.agents:
             item = self.totals[agent]
             detail, judges = item.detail, int(item.detail["judges"])
-            # The total itself is not named: whether it may be shown is for the orders to say.
+            # The total itself is not stated: rankings decide whether it may be shown.
             numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
             reach = None if detail.get("reach") is None else float(detail["reach"])
             agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
@@ -293,7 +293,7 @@ class Season:
             elif lowest == highest:
                 key, more = "efficiency", {"band": band}
             causes = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
-            # Noise that reaches a boundary or is unknown, and judges that gave no grade
+            # Noise that reaches a band boundary or is unknown, and missing grades
             findings: list[Finding] = []
             if reach is None:
                 findings.append(_noted("noise", said("claim.condition.band_unknown"), "qualified"))
@@ -316,12 +316,12 @@ class Season:
             yield self.verdict("band", fields, says, withheld, reasons, conditions, fragility)
 
     def returns(self) -> list[SeasonVerdict]:
-        """Which agents earned more than the baseline; all others together in one verdict."""
+        """Decide which agents earned more than the baseline: one verdict each, and one for all the others."""
         gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda measurement: measurement.id)
         if not items:
             return []
         adjusted = holm([1.0 if measurement.value is None else float(measurement.detail["p"]) for measurement in items])
-        # The differences that are above 0 at some error rate after Holm over all of them.
+        # Holm-adjusted p of the differences whose interval lies above 0.
         above = {
             one.id: float(p)
             for one, p in zip(items, adjusted, strict=True)
@@ -334,12 +334,12 @@ class Season:
         def verdict(
             rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **subjects: str
         ) -> SeasonVerdict:
-            # Rests on no grade; without a finding it is not supported.
+            # Depends on no grade; without findings it is not supported.
             ids = tuple(measurement.id for measurement in rests)
             claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
             evidence = Evidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
-            # The level of "one of these earned more" under other rules; it is never a headline.
+            # The level of "one of these earned more" under other rules, at most qualified.
             fragility: dict[str, Level] = {
                 name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
                 for name, other in others.items()
@@ -359,7 +359,7 @@ class Season:
             findings = [_noted(name, text, "qualified") for name, text in notes]
             verdicts.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
         if rest := [measurement for measurement in items if measurement not in cleared]:
-            # That no (other) agent can be said to have earned more.
+            # The claim that no (other) agent is shown to have earned more.
             days = max(measurement.n for measurement in rest)
             reason = said("claim.reason.beats.no_days", days=days)
             if any(measurement.value is not None for measurement in rest):
@@ -402,22 +402,22 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
 
 
 def _noted(name: str, text: Said, cap: Level | None = None) -> Finding:
-    """A condition; with a cap it limits the level of a claim."""
+    """Make a finding from a condition; with a ``cap`` it limits the level of the claim."""
     return Finding("score", name, cap, values={"said": (name, text)})
 
 
 def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str, str], dimension: str) -> Claim:
-    """A claim that only seasons make; its verdict words it."""
+    """Make a claim of a kind that only seasons have; its statement is filled in by the verdict."""
     beats, name = kind == "beats", measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
     scope: Literal["benchmark", "aggregate-ranking"] = "benchmark" if beats else "aggregate-ranking"
     return Claim(name, scope, "", subjects, dimension, asserts_order=beats)
 
 
-# What findings say of a season
+# Messages of findings
 
 
 def _bias_reasons(fields: Fields) -> Iterator[Said]:
-    """What a bias test found, also where another field already stops the claim; never with the size of a gap."""
+    """Yield messages on bias tests, also if another field already stops the claim; never with a difference."""
     for finding in fields.findings:
         if finding.state == "rests-on-own-family":
             yield said("claim.reason.own_family.rests", p=p_said(finding.values["p"]), needed=finding.values["needed"])
@@ -432,7 +432,7 @@ def _bias_reasons(fields: Fields) -> Iterator[Said]:
 
 
 def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
-    """What has to be said with a supported claim, in a fixed order."""
+    """Yield the conditions of a supported claim in a fixed order."""
     for finding in fields.findings:
         free = fields.lifts and finding.lifted
         if free and finding.cap == "no-claim":
@@ -459,7 +459,7 @@ def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
 
 
 def _people_said(finding: Finding) -> Said:
-    """What people's grades say of an order, or why they do not test it."""
+    """Return the message on what people's grades show for a ranking, or why they do not test it."""
     numbers = finding.values
     if finding.state == "not-tested":
         sample: Measurement = numbers["drawn"]
@@ -489,7 +489,7 @@ def _may_be_length(finding: Finding) -> bool:
 
 
 def _length_said(finding: Finding, fields: Fields, *, sized: bool) -> Said:
-    """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
+    """Return the message on length bias; ``sized`` names who writes longer, which would reveal an unsupported order."""
     if not fields.claim.asserts_order:
         return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
     item: Measurement | None = finding.values.get("item")

@@ -1,4 +1,4 @@
-"""The file of a season that somebody else ran, and the season it comes to beside its records."""
+"""Season files: their fields and checks, and seasons that follow from imported records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from assaymark.records import content_id, problems_of, record, repeated
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:
-    """The period that a day lies in: its week by ISO 8601, or its month."""
+    """Return the period of a day: its ISO 8601 week, or its month."""
     if period == "month":
         return day[:7]
     week = date.fromisoformat(day[:10]).isocalendar()
@@ -44,7 +44,7 @@ def period_of(day: str, period: Literal["week", "month"]) -> str:
 def period_preflight(
     days: Iterable[str], period: Literal["week", "month"], order: ClusterOrder = "consecutive"
 ) -> tuple[str, ...]:
-    """Warn of a season of these days that cannot rank its agents; nothing where it can."""
+    """Return a warning if a season of these days has too few periods to rank its agents; else nothing."""
     n = len({period_of(day, period) for day in days})
     serial = order == "consecutive"
     needed = FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
@@ -56,14 +56,14 @@ def period_preflight(
 
 
 FEWEST_BARS = 20
-"""An instrument with fewer known closes is not offered yet."""
+"""Minimum closes before an instrument is offered."""
 
 RECORDS: Final = "records"
-"""The source of a season that somebody else ran: records that were imported into its run folder."""
+"""The market source of a season of imported records, which are in its run folder."""
 
 
 class SeasonMarket(Frozen):
-    """Where prices come from: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`."""
+    """Price source: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`."""
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0, description="of the synthetic market")
@@ -85,7 +85,7 @@ class SeasonMarket(Frozen):
 
 
 class SeasonCalendar(Frozen):
-    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete."""
+    """First and last day, and the time of day (UTC) at which agents decide, after that day's bars are complete."""
 
     first: date
     last: date
@@ -111,7 +111,7 @@ class SeasonCalendar(Frozen):
 
 
 class SeasonRules(Frozen):
-    """The broker's rules (`assaymark.portfolio.broker.Rules`), and how many orders of a day are taken."""
+    """The broker's rules (`assaymark.portfolio.broker.Rules`), and the maximum number of orders per day."""
 
     fill: Literal["next_open", "close"] = Field(
         default="next_open", description="orders fill on the next trading day: at its open, or at its close"
@@ -127,12 +127,12 @@ class SeasonRules(Frozen):
 
     @property
     def broker(self) -> Rules:
-        """As the broker takes them. No order fills at a price that is older than its day."""
+        """The rules as the broker's type. No order fills at a price from an earlier day."""
         return Rules(**self.model_dump(exclude={"max_orders"}))
 
 
 class SeasonJudging(Frozen):
-    """How records are graded, beside the panel and the scoring plan."""
+    """Settings of grading other than the panel and the scoring plan."""
 
     period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
     token_budget: int = Field(default=BUDGET, ge=LEAST_BUDGET, le=2_000_000)
@@ -149,7 +149,7 @@ class SeasonJudging(Frozen):
 
 
 class Season(Frozen):
-    """A whole season file; see ``docs/season.md``."""
+    """A season file; see ``docs/season.md``."""
 
     version: Literal["2"] = "2"
     name: Name
@@ -242,43 +242,43 @@ class Season(Frozen):
 
     @property
     def scoring_plan(self) -> ScoringPlan:
-        """The plan by which grades become scores, with the scale of efficiency that the file names."""
+        """The scoring plan, with the efficiency scale of the file."""
         plan = load_scoring(self.scoring)
         rule = plan.efficiency.model_copy(update=self.efficiency.model_dump())
         return plan.model_copy(update={"efficiency": rule})
 
     @property
     def model_judges(self) -> tuple[JudgeSpec, ...]:
-        """The judges of the panel that are models."""
+        """The judges of the panel that are models; the others are people."""
         return tuple(judge for judge in self.panel if not judge.human)
 
     @property
     def recorded(self) -> bool:
-        """Whether somebody else ran it, and its records were imported."""
+        """True if the season consists of imported records."""
         return self.market.source == RECORDS
 
     @property
     def has_books(self) -> bool:
-        """Whether books are known: always, but for records without a track, which have neither prices nor capital."""
+        """True if portfolios are available; False for records without a track, which have no prices or capital."""
         return not self.recorded or bool(self.market.track)
 
     @property
     def cluster_order(self) -> ClusterOrder:
-        """Periods follow each other in time, unless the file says that they are not to count so."""
+        """The order of periods: consecutive in time unless the file sets another."""
         return self.inference.cluster_order or "consecutive"
 
     def told(self, agent: str) -> str:
-        """What an agent of that name is told: the prompt, or its own strategy."""
+        """Return the instructions of an agent: its own strategy, or else the prompt."""
         return self.strategies.get(agent, self.prompt)
 
 
 def parse_season(text: str, source: str = "season.toml") -> Season:
-    """A season from the text of its file."""
+    """Parse the text of a season file; raises `InputError` with every problem."""
     return read_plan(Season, read_toml(text, source), source)
 
 
 def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
-    """sha256 of the canonical season, of the digests of every text it uses, and of the data it is run on."""
+    """Return the sha256 of the canonical season, the digests of every text it uses, and the data it is run on."""
     plan = season.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
     return content_id({"season": plan, "texts": dict(texts), "inputs": dict(inputs)})
 
@@ -286,7 +286,7 @@ def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, s
 FOLLOWS: Final = (
     "universe", "capital", "currency", "calendar", "rules", "bars", "news_days", "replicates", "strategies",
 )  # fmt: skip
-"""Fields of a season file that follow from the records."""
+"""Fields of a season file that are derived from imported records."""
 
 _STAND_IN: Final = {
     "agents": [{"name": "agent", "family": "family", "model": f"{RECORDS}/agent"}],
@@ -295,7 +295,7 @@ _STAND_IN: Final = {
 
 
 class RecordedAgent(Frozen):
-    """One agent of the records, and the family it counts for if it is not the importer's."""
+    """One agent of imported records, and its family unless the importer's applies."""
 
     name: Name
     family: Name | None = None
@@ -303,7 +303,7 @@ class RecordedAgent(Frozen):
 
 @record
 class Follows:
-    """What the records say of a season: each agent's (name, family, model), and the rest as in a season file."""
+    """Fields of a season that are derived from imported records: each agent's (name, family, model), and the rest."""
 
     agents: tuple[tuple[str, str, str], ...]
     universe: tuple[str, ...]
@@ -316,7 +316,7 @@ class Follows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedFile:
-    """The file as it was read; ``market``, ``panel`` and ``agents`` are absent as far as they could not be."""
+    """A parsed season file for imported records; ``market``, ``panel`` and ``agents`` lack what could not be parsed."""
 
     raw: Mapping[str, Any]
     market: SeasonMarket | None
@@ -326,13 +326,13 @@ class RecordedFile:
 
 
 def is_recorded(text: str, source: str) -> bool:
-    """Whether a season file names imported records as its market."""
+    """True if the market source of a season file is imported records."""
     market = read_toml(text, source).get("market")
     return isinstance(market, dict) and market.get("source") == RECORDS
 
 
 def read_recorded(text: str, source: str) -> RecordedFile:
-    """The file of a season of records, and everything that is wrong with it by itself."""
+    """Parse a season file for imported records, and collect the problems of the file itself."""
     raw = read_toml(text, source)
     refuse_version_1(raw, source)
     problems = [
@@ -365,7 +365,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
 
 
 def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season:
-    """The season that a file comes to beside its records."""
+    """Build the season of a file and its imported records; raises `InputError` with the file's problems."""
     if file.problems:
         raise InputError(source, list(file.problems))
     makers = {name: (family, model) for name, family, model in follows.agents}

@@ -1,7 +1,7 @@
-"""Comparisons in running text: which agents a sentence puts above, below, first or level, on which score, by how much.
+"""Extract comparisons from text: agents above, below, first or level, on which score, and by how much.
 
-Rules over words, without a model: they know the phrases in ``comparisons.toml`` and no grammar. How often they are
-right is measured on labelled sentences (``docs/validation.md``). Patterns are bounded: reading takes linear time.
+A rule-based parser without a model: it matches the phrases in ``comparisons.toml``. Its accuracy is measured on
+labelled sentences (``docs/validation.md``). Patterns are bounded, so parsing takes linear time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Stance = Literal["asserted", "denied", "not shown"]
 Agents = tuple[str, ...]
 
 LONGEST: Final = 1000
-"""Characters of a sentence up to which it is read."""
+"""Maximum characters of a sentence; longer ones are not parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One comparison: ``left`` above, level with or apart from ``right``; first, last or at ``rank`` of all agents."""
+    """One comparison: ``left`` above, level with or different from ``right``; or first, last or at ``rank``."""
 
     kind: RelationKind
     left: Agents
@@ -39,10 +39,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a sentence says of the agents of a run.
+    """A parsed sentence: the comparisons of agents in it.
 
-    ``gap`` is a difference in points, ``p`` the p-value that it states. ``outcome``, ``foreign``, ``share``,
-    ``others``, ``sweeping`` and ``unclear`` hold the words that no score of a run can decide.
+    ``gap`` is a difference in points, ``p`` a stated p-value. ``outcome``, ``foreign``, ``share``, ``others``,
+    ``sweeping`` and ``unclear`` hold words that the scores of a run cannot decide.
     """
 
     relations: tuple[Relation, ...]
@@ -61,12 +61,12 @@ class Reading:
 # --- the phrases ------------------------------------------------------------------------------------------------------
 
 _TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
-_G: Final = "[\ue000-\uefff]"  # the signs that stand in a text for agents, for all or no others, and for scores
+_G: Final = "[\ue000-\uefff]"  # placeholder characters for agents, for all or no others, and for scores
 _ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
 
 
 def _words(name: str) -> str:
-    """The phrases of one entry of the table as one pattern."""
+    """Return the phrases of one entry of the table as one pattern."""
     words = _TABLE[name]
     text = f"(?:{'|'.join(words)})" if isinstance(words, list) else str(words)
     signs = {"{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY}
@@ -148,7 +148,7 @@ _PLAINER: Final = (
     (_EVERYONE, _ALL), (_NOBODY, _NONE),
 )  # fmt: skip
 COMMON: Final = frozenset(_TABLE["common"].split())
-"""Names that are words of their own: agents of these names are looked for by their aliases alone."""
+"""Common words: agents with these names are matched by their aliases only."""
 _PLAIN: Final = frozenset(_TABLE["plain"].split())
 
 
@@ -156,12 +156,12 @@ _PLAIN: Final = frozenset(_TABLE["plain"].split())
 
 
 def name_key(text: str) -> str:
-    """A name without case, blanks, hyphens and underscores."""
+    """Normalise a name: case-folded, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
 def _spelled(name: str) -> str:
-    """A pattern for a name, its parts joined by a blank, a hyphen, an underscore, or nothing beside a digit."""
+    """Return a pattern for a name, its parts joined by a space, hyphen or underscore, or nothing next to a digit."""
     parts = re.split(r"[\s_-]+", name.strip())
     pattern = re.escape(parts[0])
     for part, other in pairwise(parts):
@@ -172,7 +172,7 @@ def _spelled(name: str) -> str:
 
 @dataclass(frozen=True)
 class Names:
-    """The agents and scores of a run, as texts call them; ``aliases`` are further names of agents."""
+    """The agents and scores of a run, for matching in texts; ``aliases`` are further names of agents."""
 
     agents: Agents
     scores: tuple[str, ...] = ()
@@ -180,12 +180,12 @@ class Names:
 
     @cached_property
     def common(self) -> Agents:
-        """Agents whose names are common words, and that have no alias: they are not looked for."""
+        """Agents without an alias whose names are common words; they are not matched."""
         return tuple(agent for agent in self.agents if name_key(agent) in COMMON and agent not in self.aliases.values())
 
     @cached_property
     def by_key(self) -> Mapping[str, str]:
-        """Agents by all of their names that are looked for."""
+        """Agents by all normalised names that are matched."""
         names = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
         return names | {name_key(alias): agent for alias, agent in self.aliases.items()}
 
@@ -197,7 +197,7 @@ class Names:
 
     @cached_property
     def scored(self) -> list[tuple[re.Pattern[str], str]]:
-        """Patterns of the scores: whole names, and their words where only one score has them."""
+        """Patterns of the scores: full names, and words that occur in only one score's name."""
         patterns = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
         named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
         patterns += [(_spelled(score.replace("_", " ")), score) for score in named]
@@ -210,7 +210,7 @@ class Names:
         return [(re.compile(rf"\b{words}\b", re.I), score) for words, score in patterns]
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where agents are named: start, end, agent. A longer proper name is another thing."""
+        """Yield the mentions of agents as (start, end, agent); part of a longer proper name is not a mention."""
         words = [word for word in text.split() if len(word) > 3]
         titled = sum(word[:1].isupper() for word in words) > 0.8 * len(words)
         before = -1
@@ -224,7 +224,7 @@ class Names:
                 before = end
 
     def find_score(self, words: str) -> str | None:
-        """The score of this name; None if there is none."""
+        """Return the score with this name; None if there is none."""
         plain = name_key(words.strip().removeprefix("the "))
         if plain in ("overall", "overallscore", "aggregate", "aggregatescore"):
             return AGGREGATE
@@ -235,10 +235,10 @@ class Names:
 
 
 def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Reading | None:
-    """What a sentence compares; None if it compares no agent of the run. ``before`` are agents named just before it.
+    """Parse a sentence; None if it compares no agent of the run. ``before`` are agents named just before it.
 
-    A question, a condition ("if"), a plan or a hope asserts nothing. A comparison with something that the run does not
-    have, or on something that it does not score, is returned with the words that say so.
+    Questions, conditions ("if"), plans and hopes assert nothing. A comparison with an agent that is not in the run, or
+    on a quantity that it does not score, is returned with those words.
     """
     if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
@@ -248,7 +248,7 @@ def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Re
 
 
 class _Reader:
-    """Reads the clauses of one sentence from left to right, with a sign for each group of agents and each score."""
+    """Parses the clauses of one sentence from left to right, with placeholders for groups of agents and for scores."""
 
     def __init__(self, sentence: str, names: Names, before: Agents) -> None:
         self.names, self.before = names, before
@@ -279,10 +279,10 @@ class _Reader:
         return _AND.sub(self._together, text)
 
     def _together(self, match: re.Match[str]) -> str:
-        """One sign for agents that are named together."""
+        """Replace agents that are named together by one placeholder."""
         signs, text = re.findall(_G, match[0]), match.string
         follows = _CUE_FOLLOWS.match(text, match.end())
-        # "A beats B, and C beats D": the last name begins a comparison of its own.
+        # "A beats B, and C beats D": the last name starts a new comparison.
         own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, match.start())
         joined, tail = (signs[:-1], match[0][match[0].rfind(signs[-1]) :]) if own else (signs, "")
         if len(joined) < 2:
@@ -295,14 +295,14 @@ class _Reader:
         return f"{sign}, and {tail}" if tail else sign
 
     def reading(self) -> Reading | None:
-        """What all clauses say together."""
+        """Parse all clauses and combine the results."""
         text, at = self.text, 0
         for cut in [*_SPLIT.finditer(text), None]:
             end = len(text) if cut is None else cut.start()
             self._clause(text[at:end], text[:at])
             at = end if cut is None else cut.end()
         if self.open and not self.relations:
-            # "A and B cannot be ranked": no direction, only that none is shown
+            # "A and B cannot be ranked": no direction, only that no order is shown
             named = tuple(dict.fromkeys(a for group in re.findall(_G, self.text) for a in self.groups[group]))
             if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
                 self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
@@ -348,7 +348,7 @@ class _Reader:
             self.last = self.groups[signs[-1]]
 
     def _left(self, head: str, inherited: Agents) -> tuple[Agents, str]:
-        """Who is before a comparison, and the noun that belongs to them, as in "A's latency"; "'s" if none is there."""
+        """Return the agents before a comparison and their noun, as in "A's latency"; "'s" if the noun is missing."""
         joined = re.search(
             r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|now|then|is|are|has|have|even|still|not)\s+){0,3}$",
             head,
@@ -372,7 +372,7 @@ class _Reader:
         return inherited, ""
 
     def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
-        """Who is behind a comparison, and where in ``rest`` that ends."""
+        """Return the agents after a comparison, and where in ``rest`` the match ends."""
         match = _OBJECT.match(rest)
         if match is None:
             return (), 0
@@ -384,7 +384,7 @@ class _Reader:
     # --- comparisons ---
 
     def _compare(self, cue: re.Match[str], left: Agents, noun: str, head: str) -> int | None:
-        """Note what one cue says; returns up to where it was read, or None if it says nothing of agents."""
+        """Parse the comparison at one cue; returns where the match ends, or None if it compares no agents."""
         kind, word, rest = _KINDS[int((cue.lastgroup or "c0")[1:])], cue[0].lower(), cue.string[cue.end() :]
         if noun and noun != "'s" and (_FOREIGN.search(noun) or _OUTCOME.search(noun) or "'" in head):
             self._criterion(noun)
@@ -430,7 +430,7 @@ class _Reader:
     def _tie(
         self, cue: re.Match[str], left: Agents, right: Agents, end: int, head: str, rest: str
     ) -> int | None:  # fmt: skip
-        """Level with somebody, or several that are level."""
+        """Parse "level with" and its synonyms, between two groups or within one."""
         word = cue[0].lower()
         if not right and len(left) > 1 and not (word.startswith("match") and re.match(r"\s+\w", rest)):
             self._add("level", left, (), head)
@@ -443,7 +443,7 @@ class _Reader:
         return None
 
     def _than(self, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
-        """ "better than", "more accurate than", "higher returns than", "as fast as"."""
+        """Parse "better than", "more accurate than", "higher returns than" and "as fast as"."""
         word = cue[0].lower()
         if word.startswith("as "):
             right, end = self._right(rest, left)
@@ -490,14 +490,14 @@ class _Reader:
         return cue.end() + end
 
     def _the_other(self, left: Agents, clause: str) -> Agents:
-        """With whom somebody is compared who is "better" without "than"."""
+        """Return the agents that ``left`` is compared with in a sentence that has "better" without "than"."""
         named = tuple(dict.fromkeys(a for group in re.findall(_G, clause) for a in self.groups[group]))
         every = self.names.agents if len(self.names.agents) == 2 else ()
         rest = (tuple(agent for agent in some if agent not in left) for some in (named, self.before, every))
         return next((group for group in rest if group), ())
 
     def _alone(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
-        """First, last, at a rank, or a superlative: the agent is before it with a verb between, or after it."""
+        """Parse first, last, a rank or a superlative, with its agent before it (linked by a verb) or after it."""
         word, end = cue[0].lower(), cue.end()
         between = re.split(f"{_G}|{_NONE}|{_ALL}", head)[-1]
         signed = between != head
@@ -540,10 +540,10 @@ class _Reader:
             self._add("last" if kind == "last" else "first", agents, (), head)
         return end
 
-    # --- what was found ---
+    # --- results ---
 
     def _criterion(self, words: str) -> None:
-        """Note on what a comparison is, where it is not on a score."""
+        """Record the criterion of a comparison that is not on a score."""
         plain = words.strip(" ,")
         if match := _OUTCOME.search(plain):
             self.found["outcome"] = match[0]
@@ -551,7 +551,7 @@ class _Reader:
             self.found["foreign"] = plain[:60]
 
     def _else(self, left: Agents, rest: str) -> None:
-        """Note something that agents are compared with and that the run does not have."""
+        """Record a comparison with something that is not in the run."""
         apart = _APART.search(self.text)
         match = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
         if match and left and left[0] not in (_ALL, _NONE):
@@ -575,7 +575,7 @@ class _Reader:
             self.relations.append(Relation(kind, left, right, stance, rank))
 
     def _by_scores(self) -> None:
-        """ "A scores 4.1, B 3.9" compares, too."""
+        """Derive comparisons from stated scores, as in "A scores 4.1, B 3.9"."""
         scores = [(float(match["n"]), self.groups[match[1]]) for match in _OWN_SCORE.finditer(self.text)]
         if len({agents for _, agents in scores}) > 1 and _SCORELIKE.search(self.text):
             for (high, winners), (low, other) in pairwise(sorted(scores, reverse=True)):
@@ -583,7 +583,7 @@ class _Reader:
                     self._add("above", winners, other, "")
 
     def _gap(self) -> tuple[float | None, str]:
-        """A difference in points, or the words of one that is in another unit."""
+        """Return a difference in points, or the text of one in another unit."""
         for pattern in _GAP:
             for match in pattern.finditer(self.text):
                 unit, words = (match["unit"] or "").strip(" -").lower(), match["n"].lower()

@@ -1,7 +1,7 @@
-"""From measurements to verdicts. A kind of claim is one class: its sentence, what supports it, and the other rules
-that it is decided under.
+"""Decide claims from measurements. Each kind of claim is a class with its statement, its evidence, and the other
+rules for its sensitivity analysis.
 
-Claims that compare agents have their sentences of a season here, too; the words are in `assaymark.claims.messages`.
+Claims that compare agents also have their messages for seasons here; the texts are in `assaymark.claims.messages`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from assaymark.records import (
 OrderHead = Literal["first", "above", "within"]
 ClaimKind = Literal["first", "pair", "within", "cell"]
 KIND_NAMES: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
-"""In the order in which the claims about one score are decided."""
+"""The kinds of claim, in the order in which the claims about one score are decided."""
 
 ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
 UNTESTED = "significance not tested, as the tables came without contrasts"
@@ -69,18 +69,18 @@ _OF_ORDERS: Final = frozenset(("cells.terse_share", "cells.terse_tokens", "claim
 
 
 class Kind:
-    """What all kinds of claim share. A claim is of the kind that its id begins with."""
+    """Base of all kinds of claim. The prefix of a claim's id is the ``head`` of its kind."""
 
     name: ClassVar[ClaimKind]
     head: ClassVar[str]
     subjects: ClassVar[int] = 1
     untouched: ClassVar[frozenset[str]] = frozenset()
-    """The plan fields that no claim of this kind depends on, each with the fields inside it."""
+    """Plan fields that no claim of this kind depends on, each with its nested fields."""
     withheld: ClassVar[str]
-    """What a claim is about that is not supported; never the sentence itself, nor its direction."""
+    """Phrase for an unsupported claim: its subject, but neither its statement nor its direction."""
 
     def amended(self, fields: Sequence[str]) -> tuple[str, ...]:
-        """The amended plan fields under which a claim was made, in the order given, each once."""
+        """Return the amended plan fields that affect a claim of this kind, in the order given, each once."""
         apart = self.untouched | _NO_CLAIM
         return tuple(
             name for name in dict.fromkeys(fields)
@@ -88,24 +88,24 @@ class Kind:
         )  # fmt: skip
 
     def put(self, dimension: str, subjects: Sequence[str], index: Index, rules: Rules) -> Claim:
-        """The claim about some subjects as these measurements word it."""
+        """Build the claim about some subjects from the measurements, which decide its direction and outcome."""
         raise NotImplementedError
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
-        """The fields of a claim under ``rules``; ``for_level`` leaves out biases where there is nothing to lower."""
+        """Return the fields of a claim under ``rules``; ``for_level`` skips bias tests that cannot lower the level."""
         raise NotImplementedError
 
     def variants(self, claim: Claim, index: Index, rules: Rules) -> Mapping[str, Rules]:
-        """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
+        """Return the other rules for the sensitivity analysis, without those that cannot change the claim."""
         return {}
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
-        """The sentence of a decided claim."""
+        """Return the statement of a decided claim."""
         return claim.statement
 
 
 class Order(Kind):
-    """A claim that compares agents, by the pairs that it is made of."""
+    """A claim that compares agents, decided from its pairs."""
 
     head: ClassVar[OrderHead]
     labels: ClassVar[tuple[str, ...]] = ("high", "low")
@@ -113,11 +113,11 @@ class Order(Kind):
     text: ClassVar[str]
 
     def statement(self, subjects: Sequence[str], size: str) -> str:
-        """The sentence up to the score that it is about; ``size`` is how many agents there are, or the margin."""
+        """Return the statement without the score's name; ``size`` is the number of agents, or the margin."""
         return self.text.format(*subjects, both=" and ".join(sorted(subjects)), size=size)
 
     def claim(self, dimension: str, *subjects: str, size: str = "", on: str = "") -> Claim:
-        """The claim about these agents, of a pair the one claimed higher first."""
+        """Build the claim about these agents; of a pair, the one claimed higher comes first."""
         scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
         scope = scope if self.subjects == 1 else "pairwise-contrast"
         labels = {"dimension": dimension, **dict(zip(self.labels, subjects, strict=True))}
@@ -131,14 +131,14 @@ class Order(Kind):
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
     def evidence(self, claim: Claim, index: Index, rules: Rules) -> Evidence:
-        """What supports a claim: the standing of its pairs, or the levels where no difference was tested."""
+        """Return the evidence for a claim: the results of its pairs, or the levels if no difference was tested."""
         dimension = claim.dimension
         if not index.tested(dimension):
             return self.by_levels(claim, index)
         orders, ids = orders_of(index, rules), list[str]()
         alone = len(claim.subjects) == 1
         pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
-        for pair in pairs:  # the measurements that the standing of these pairs follows from
+        for pair in pairs:  # the measurements behind the results of these pairs
             names = pair.row.high, pair.row.low
             if (key := ("rests", dimension, *names)) not in index.memo:
                 items = [index.contrast(dimension, *names)]
@@ -153,17 +153,17 @@ class Order(Kind):
     def standing(
         self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
     ) -> Evidence:
-        """The evidence of a claim whose differences were tested."""
+        """Return the evidence for a claim whose differences were tested."""
         raise NotImplementedError
 
     def by_levels(self, claim: Claim, index: Index) -> Evidence:
-        """What levels say where nobody tested them: a better level with all judges and without each family."""
+        """Return the evidence from untested levels: a higher level with all judges and without each family."""
         if not self.asserts_order:
             return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
         dimension, high = claim.dimension, claim.subjects[0]
         others = [*claim.subjects[1:]] or [name for name in index.agents if name != high]
         ids: list[str] = []
-        behind: dict[str | None, list[str] | None] = {}  # who is at or above the first; None where one has no level
+        behind: dict[str | None, list[str] | None] = {}  # agents at or above the first; None if a level is missing
         for family in (None, *index.families):
             items = [index.levels.get((dimension, family, name)) for name in (high, *others)]
             ids += [item.id for item in items if item is not None]
@@ -190,7 +190,7 @@ class Order(Kind):
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
-        # No other rule changes what control texts say.
+        # Cached, because other rules do not change the result of the controls.
         place = "adversarial", claim.id, rules.cells, rules.alpha
         adversarial = index.once(place, lambda: bias.adversarial_of(claim, index, rules))
         instruments = rule.instruments_of(index, rules.on_failure)
@@ -214,12 +214,12 @@ class Order(Kind):
         return others | self.other_rules(rules, rule.rejecting(index, rules), len(index.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
-        """Other tests that were measured, and other shares of alpha where dimensions are claimed; or other margins."""
+        """Return rules with other tests and (if ``dimensions``) alpha shares; for equivalence with other margins."""
         orders = self.asserts_order
         return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
-        """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
+        """Return the statement with its scope: the judges whose scores it is about, and a lack of distinctness."""
         if not fields.evidence.tested:
             return claim.statement
         judges, scope = sum(len(item.detail["own"]) for item in index.named("panel.families")), ""
@@ -232,7 +232,7 @@ class Order(Kind):
         return f"{what}{on}{scope}."
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
-        """Of a season's claim the sentence, the one in its place where it is not supported, and why."""
+        """Return the messages of a season's claim: statement, phrase if unsupported, and reason."""
         raise NotImplementedError
 
 
@@ -263,7 +263,7 @@ class First(Order):
         if not index.families:
             status, reason = "judge-dependent", ONE_FAMILY
         elif len(tested) < len(pairs):
-            # An agent with pairs that cannot be tested is not first, whatever the others say.
+            # An agent with untestable pairs cannot be first, whatever its other pairs show.
             status, published = "not tested", frozenset()
             others = sorted(pair.other(agent) for pair in pairs if pair not in tested)
             reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
@@ -359,7 +359,7 @@ class Above(Order):
 
 
 class Within(Order):
-    """Two agents score within the margin of each other, which asserts no order; equivalence is a family of its own."""
+    """Two agents score within the margin of each other; asserts no order, and has its own test family."""
 
     name = "within"
     head = "within"
@@ -389,7 +389,7 @@ class Within(Order):
         return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), p_value)
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
-        """The sentence with the difference, from the first name to the second, and its interval."""
+        """Return the statement with the difference (first name minus second) and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
         gap = rule.equivalence_gap(index.contrast(claim.dimension, *claim.subjects)) if tested else None
         if gap is None:
@@ -415,7 +415,7 @@ class Within(Order):
 
 
 class Cell(Kind):
-    """What the panel makes of one control cell."""
+    """A claim on how the panel scores one control cell."""
 
     name = "cell"
     head = "cell"
@@ -437,10 +437,10 @@ class Cell(Kind):
                      subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
-        """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
+        """Return agreement on the cell's difference, its stability without each family, and its self-preference."""
         state = cell_states(index)[claim.subjects[0]]
         halo, item = state.halo, index.get("cell.agreement", cell=state.cell)
-        # Whether the composer's own judges move the cell's score
+        # Self-preference: the effect of judges from the text author's family on the cell's score
         if halo is None or halo.value is None:
             suffix = "" if halo is None else f" ({halo.state})"
             text = f"Whether the composer's own judges favour these texts was not measured{suffix}."
@@ -488,12 +488,12 @@ class Cell(Kind):
 
 FIRST, ABOVE, WITHIN, CELL = First(), Above(), Within(), Cell()
 ORDERS: Final[Mapping[str, Order]] = {kind.head: kind for kind in (FIRST, ABOVE, WITHIN)}
-"""The kinds that compare agents, by how their ids begin, in the order in which they are decided."""
+"""The kinds that compare agents, by the prefix of their claim ids, in the order in which they are decided."""
 KINDS: Final[Mapping[str, Kind]] = {**ORDERS, "cell": CELL}
 
 
 def kind(claim: Claim) -> Kind:
-    """The kind of a claim; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
+    """Return the kind of a claim by the prefix of its id; the number of subjects would not be unique."""
     head = claim.id.partition("[")[0]
     if head not in KINDS:
         raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(KINDS)})")
@@ -501,18 +501,18 @@ def kind(claim: Claim) -> Kind:
 
 
 def kind_of(claim: Claim) -> ClaimKind:
-    """The name of the kind of a claim."""
+    """Return the name of the kind of a claim."""
     return kind(claim).name
 
 
 def suppressed_phrase(claim: Claim) -> str:
-    """What an unsupported claim is about; never the sentence itself, nor its direction."""
+    """Return the phrase for an unsupported claim, without its statement or direction."""
     names, score = listing(sorted(claim.subjects)), measure_words(claim.dimension)
     return kind(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
 
 
 def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
-    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
+    """Return the candidate claims: by default every first rank, pair, pair within the margin, and control cell."""
     claims, asked = list[Claim](), ((FIRST, wanted.first), (ABOVE, wanted.pairs), (WITHIN, wanted.within))
     for dimension in (AGGREGATE, *index.dimensions) if wanted.dimensions is None else wanted.dimensions:
         for kind, yes in asked:
@@ -524,7 +524,7 @@ def candidate_claims(wanted: Claims, index: Index, rules: Rules, *, cells: bool 
 
 
 def direction(dimension: str, first: str, other: str, index: Index) -> tuple[str, str]:
-    """Which of two agents the panel saw higher: by their contrast, or by their levels where there is none."""
+    """Return two agents, the higher-scored first: by their contrast, or by their levels if there is none."""
     if index.tested(dimension):
         labels = index.contrast(dimension, first, other).labels
         return labels["high"], labels["low"]
@@ -542,9 +542,9 @@ def decide_claims(
     measurements: Sequence[Measurement], study: Study, plan_hash: str, amended: Sequence[str] = (), *,
     preregistered: bool = True, variants: bool = True,
 ) -> tuple[Verdict, ...]:  # fmt: skip
-    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8).
+    """Decide every candidate claim of a study (ValueBlindBench section 3.8).
 
-    Without ``variants`` no verdict has its levels under other rules, which take most of the time.
+    Without ``variants`` verdicts lack their levels under other rules, which take most of the time.
     """
     index, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
     claims = candidate_claims(study.claims, index, rules)
@@ -555,13 +555,13 @@ def decide_claims(
 def decide(
     claim: Claim, index: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
-    """The verdict on one claim, with its level under the other rules beside it."""
+    """Decide one claim, also under the other rules."""
     own = kind(claim)
     fields, touched = with_people(own.fields(claim, index, rules), index, rules), own.amended(amended)
     reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
-        # What a bias says is a reason also where another field already stops the claim.
+        # A bias finding is a reason even if another field already stops the claim.
         reasons += [*finding.reasons, *([] if finding.cap is None else [one.text for one in finding.conditions])]
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
@@ -574,17 +574,17 @@ def decide(
 
 
 def ask_people(study: Study, index: Index, rules: Rules) -> None:
-    """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
+    """Store in an index, once, which claims of a study are tested on people's grades; nothing without grades."""
     if index.named("human.contrast") and PUT not in index.memo:
         claims = candidate_claims(study.claims, index, rules, cells=False)
         put_to_people((kind(claim).fields(claim, index, rules) for claim in claims if claim.asserts_order), index)
 
 
-# What several kinds say
+# Helpers of several kinds
 
 
 def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[StabilityStatus, str]:
-    """Why nothing can be said of a pair, with its status; no reason where something can."""
+    """Return the status and the reason if a pair cannot be decided; an empty reason if it can."""
     if not index.families:
         return "judge-dependent", ONE_FAMILY
     if not pair.row.testable:
@@ -593,7 +593,7 @@ def _untested(pair: PairResult, item: Measurement, index: Index) -> tuple[Stabil
 
 
 def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules) -> list[str]:
-    """The judge families without which two agents are not within the margin of each other."""
+    """Return the judge families without which two agents are not within the margin of each other."""
     drops = {family: index.drop(dimension, family, pair.row.high, pair.row.low) for family in index.families}
     return [
         family
@@ -603,7 +603,7 @@ def _further_apart(pair: PairResult, dimension: str, index: Index, rules: Rules)
 
 
 def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[StabilityStatus, str]:
-    """What leaving out each family does to a published order, in words that follow "is significant"."""
+    """Return the status and text (after "is significant") for leaving out each judge family of a published order."""
     stability, families = pair.stability, listing(list(pair.stability.families))
     if stability.state == "stable":
         return "stable", "and holds without any one judge family"
@@ -613,7 +613,7 @@ def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[Stability
     zero = contains_zero(probe)
     if probe is None or zero is None:
         return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
-    # What the held-out judge said, without the direction that is not supported.
+    # The result of the held-out judge, without the unsupported direction.
     judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
     subject = f"The held-out judge {judge}" if judge else "The held-out judge"
     tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
@@ -623,34 +623,34 @@ def _survival(dimension: str, pair: PairResult, index: Index) -> tuple[Stability
 
 
 def contains_zero(probe: rule.Signed | None) -> bool | None:
-    """Whether the interval of a probe contains 0; None where there is no interval to look at."""
+    """True if the interval of a probe contains 0; None if there is no interval."""
     if probe is None or probe[2] is None or probe[3] is None:
         return None
     return probe[2] <= TOLERANCE and probe[3] >= -TOLERANCE
 
 
-# How a season says numbers
+# Messages for numbers
 
 
 def p_said(p: float) -> Said:
-    """A p-value as it is read."""
+    """Return the message for a p-value."""
     if p < 0.001 or p >= 0.9995:
         return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
     return said("claim.reason.p", p=p)
 
 
 def ends_said(item: Measurement, key: str) -> Said | str:
-    """The interval of a number, in the words of a key; nothing where there is none."""
+    """Return the message for an interval, by its key; empty if there is none."""
     return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
 
 
 def count_said(n: int) -> Said | int:
-    """So many as a word, or as a number where it is large."""
+    """Return the message for a count as a word; large counts stay numbers."""
     return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
 
 
 def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
-    """Why nothing can be said of a pair: one judge family, or too few periods."""
+    """Return the message on why a pair cannot be tested: one judge family, or too few periods."""
     if not index.families:
         return said("claim.reason.one_family")
     (first, second), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
@@ -661,6 +661,6 @@ def _untested_said(pair: PairResult, item: Measurement, index: Index) -> Said:
 
 
 def _dropped_said(pair: PairResult) -> Said:
-    """What leaving out a judge family takes away."""
+    """Return the message on how leaving out judge families changes an order."""
     families = pair.stability.families
     return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

@@ -1,4 +1,4 @@
-"""A certificate checked, of a study or a season: its fields, its numbers from its tables, its verdict from those."""
+"""Verify certificates of studies and seasons: fields, numbers (from the tables) and verdict (from the numbers)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Entries = tuple[dict[str, JSON], ...]
 
 @record
 class StatedRows:
-    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`."""
+    """The pairs of one scale outside the claim, in the order of names, as columns of `Row`."""
 
     order: Annotated[str, Field(pattern="^[<>]*$")]
     p: dict[Test, tuple[_Probability, ...]]
@@ -48,7 +48,7 @@ class StatedRows:
     interested: tuple[_Count, ...] = ()
 
     def rows(self, pairs: list[tuple[str, str]]) -> Iterator[Row]:
-        """One row for each of the pairs."""
+        """Yield one row for each pair."""
         for at, pair in enumerate(pairs):
             high, low = pair if self.order[at] == ">" else pair[::-1]
             yield Row(
@@ -65,7 +65,7 @@ class StatedRows:
             )
 
     def wrong(self, pairs: int, tests: tuple[Test, ...], where: str) -> Iterator[Problem]:
-        """Columns of another length than there are pairs."""
+        """Yield problems: columns whose length is not the number of pairs, and unexpected tests."""
         named = {name: getattr(self, name) for name in ("order", "floor", "length", "others", "equivalence")}
         named |= {f"near.{margin}": values for margin, values in self.near.items()}
         for name, column in (named | {f"p.{test}": values for test, values in self.p.items()}).items():
@@ -77,7 +77,7 @@ class StatedRows:
 
 @record
 class StatedPairs:
-    """The pairs beside those of the claim, by scale; None where the claim does not depend on a scale."""
+    """The pairs outside the claim by scale; None for a scale that the claim does not depend on."""
 
     tests: tuple[Test, ...]
     scales: dict[str, StatedRows | None]
@@ -85,7 +85,7 @@ class StatedPairs:
 
 @record
 class _Head:
-    """What every certificate states, of a study or of a season."""
+    """Common fields of certificates of studies and seasons."""
 
     software: str
     verdict: Verdict
@@ -94,7 +94,7 @@ class _Head:
 
 @record
 class _OfStudy(_Head):
-    """A whole certificate of a study, its measurements still in their sections."""
+    """A certificate of a study, its measurements not yet parsed."""
 
     rules: Rules
     study: StatedStudy
@@ -113,8 +113,8 @@ class _OfStudy(_Head):
     people_p: tuple[_Probability, ...] = ()
 
     def wrong(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-        """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that
-        are not a plan's but entries of the fragility table, and names that are there twice."""
+        """Yield problems: subjects that do not fit the claim, numbers that no plan can have, alternative rules in place
+        of the plan's, and duplicate names."""
         claim, rules, study = self.verdict.claim, self.rules, self.study
         head, count = claim.id.partition("[")[0], len(set(claim.subjects))
         expected = KINDS[head].subjects if head in KINDS else 0
@@ -148,7 +148,7 @@ class _OfStudy(_Head):
             yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
 
     def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
-        """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
+        """Yield problems of the pairs outside the claim: wrong scales, or pairs that do not match the agents."""
         claim, expected, agents = self.verdict.claim, set[str](), len(self.study.agents)
         measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
         if claim.dimension in measured and not claim.id.startswith("cell["):
@@ -169,7 +169,7 @@ class _OfStudy(_Head):
 
 @record
 class _OfSeason(_Head):
-    """A certificate of a season, its measurements still as they stand."""
+    """A certificate of a season, its measurements not yet parsed."""
 
     kind: str
     rules: dict[str, JSON]
@@ -178,7 +178,7 @@ class _OfSeason(_Head):
     tables: _Entries
 
     def wrong(self) -> Iterator[Problem]:
-        """Rules that no plan can have."""
+        """Yield problems: rules that no plan can have."""
         raw: Mapping[str, Any] = self.rules
         defaults = SeasonGates.__dataclass_fields__
         kinds: Mapping[str, tuple[type, ...]] = {
@@ -203,7 +203,7 @@ class _OfSeason(_Head):
 
 
 def _named(stated: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Problem]:
-    """Rules that are missing, and names that are none."""
+    """Yield problems: missing rules and unknown names."""
     for name in sorted({*stated} ^ {*defaults}):
         yield Problem(f"rules.{name}", "is missing" if name in defaults else "is no rule")
 
@@ -252,14 +252,14 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
+    """Recompute a certificate from the tables in it, and return the differences (ValueBlindBench section 3.8)."""
     season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
     checks = (_season if season else _study)(certificate)
     return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
 def _study(certificate: Mapping[str, JSON]) -> Findings:
-    """What differs in a certificate of a study."""
+    """Verify a certificate of a study."""
     document, measurements = _read(certificate)
     study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
     try:
@@ -269,7 +269,7 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
         checks.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
         index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
-        # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
+        # All pairs for the ranking procedure: those of the claim from their measurements, the others as stated.
         rows: dict[str, tuple[Row, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):
             if others is None or scale not in others.scales:
@@ -284,7 +284,7 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
                 checks.given("p-values of the pairs that the claim is not about are")
             rows[scale] = tuple(other.get(pair) or row_of(index, scale, *pair) for pair in pairs)
         index = replace(index, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(document.people_p)}})
-        # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
+        # The claim rebuilt from these measurements: its kind, dimension and subjects determine its statement.
         claim = kind(claim).put(claim.dimension, claim.subjects, index, rules)
         verdict = decide(claim, index, rules, stated.plan_hash, stated.amended)
         checks.compare("scope in the tuple", document.claim_scope, verdict.claim.scope)
@@ -295,7 +295,7 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
 
 
 def _season(certificate: Mapping[str, JSON]) -> Findings:
-    """What differs in a certificate of a season."""
+    """Verify a certificate of a season."""
     try:
         stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
         if problems := list(stated.wrong()):
@@ -309,7 +309,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         season = Season(items, gates, stated.verdict.plan_hash)
         families, agents = season.known.families, season.known.agents
         study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
-        # Totals and what follows from them have no table here, nor have pairs beside those of the claim.
+        # Totals and derived measurements have no tables here, nor do pairs outside the claim.
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
         recomputation = Recomputation(study, season.rules, items, bare)
@@ -317,7 +317,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         checks.given("the rules, the judges and their families, which the hash of the plan stands for, are")
         again = recomputation.again(items)
         for agent in claim.subjects:
-            # The lowest and the highest judge of the agents that a claim is about, from their composites.
+            # The lowest and highest judge of the claim's agents, from their composites.
             of_agent = [measurement for measurement in again if measurement.labels.get("agent") == agent]
             points = [one.value for one in of_agent if one.name == rule.COMPOSITE and one.value is not None]
             total = next((measurement for measurement in of_agent if measurement.name == rule.TOTAL), None)
@@ -343,7 +343,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
 
 
 def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
-    """A certificate with every field checked for its kind, and its measurements in order."""
+    """Parse a certificate and its measurements; raises `InputError` with every problem."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")
@@ -359,7 +359,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
     except InputError as exc:
         problems = []
         for problem in exc.problems:
-            # Where a field of the arranged form stands in a certificate.
+            # Map a field of the rearranged form to its place in the certificate.
             head, dot, tail = problem.where.removeprefix("verdict.").partition(".")
             head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
             head = f"tuple.{PLACES[head]}" if head in PLACES else head
@@ -384,7 +384,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
 
 
 def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The same with the fields of the verdict together, as a `Verdict` has them."""
+    """Rearrange a certificate: the fields of the verdict together, as in `Verdict`."""
     raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
     five = certificate.get("tuple")
     stated = dict(five) if isinstance(five, Mapping) else {}
@@ -396,7 +396,7 @@ def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
-    """One measurement of a section, or what is wrong with it."""
+    """Parse one measurement of a section; returns it or None, and the problems."""
     stated = entry.get("id")
     match = _ID.fullmatch(stated) if isinstance(stated, str) else None
     name = "" if match is None else match[1]

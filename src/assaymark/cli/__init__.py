@@ -1,6 +1,6 @@
-"""The composition root: the command line, and the one place where real models are put together with the verbs.
+"""The command line: the composition root, the only module that hands real models to the verbs of `workflow`.
 
-Commands live in a few modules, each loaded when one of its commands is called: the list of them is there at once.
+Commands live in three modules, each imported when one of its commands is called; `COMMANDS` lists them all.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DEFECT: Final = 70
 STOPPED: Final = 130
 
 _COLLECTED: Final = (50_000, 10, 10)
-"""How seldom the program looks for cycles: its records are many, have none, and stay. Python's own (700, 10, 10) costs
-a fifth of the time of a report."""
+"""Thresholds of the garbage collector, far above Python's (700, 10, 10): the records are many, live to the end and form
+no reference cycles, and looking for some would cost a fifth of the time of a report."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         gc.set_threshold(*_COLLECTED)
         opts.ALONE.set(True)
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
-            # Arrow, NumPy and SciPy would take more than half a second for them
+            # Arrow, NumPy and SciPy would spend more than half a second importing them
             opts.without("pandas", "charset_normalizer", "numpy.f2py", "numpy.testing")
     with opts.logging_session():
         try:
@@ -61,14 +61,14 @@ def main(argv: list[str] | None = None) -> int:
             status, line = WRONG, str(exc)
         except typer.TyperException as exc:
             status, line = exc.exit_code, opts.misuse(exc)
-        except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
+        except OSError as exc:  # the system failed, not the program: no permission, disk full
             status, line = WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}"
-        except SystemExit as end:  # as the command line library answers a shell that completes a word, or a broken pipe
+        except SystemExit as end:  # raised by the command line library for shell completion and for a broken pipe
             return end.code if isinstance(end.code, int) else DONE
         except BaseException as exc:
             if not isinstance(exc, Exception) and not isinstance(exc, KeyboardInterrupt):
                 raise
-            status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of any work that says where it stopped
+            status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of `working`, which would say where it stopped
             if not opts.was_interrupt(exc):
                 how = "report it with the traceback above"
                 if opts.verbosity() is opts.Verbosity.VERBOSE:
@@ -125,12 +125,12 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "data": ("tracks", "make, fetch, show and check market data"),
     },
 }
-"""Every command, as the help lists them: the module that it lives in, and what it does in a few words."""
+"""Every command by its heading in the help: the module that it lives in, and a summary in a few words."""
 
 EXAMPLES: Final = ("assaymark check scores.csv", "assaymark demo", "assaymark run study.toml --out runs/mine")
 
 STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
-"""What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
+"""The meaning of each exit status, for the help."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "agree": "measure", "annotate": "label", "analyse": "measure", "analyze": "measure", "certify": "claim",
@@ -140,44 +140,44 @@ ALIASES: Final[Mapping[str, str]] = {
     "show": "serve", "start": "run", "status": "serve", "step": "season step", "synth": "data synth", "view": "serve",
     "watch": "serve",
 }  # fmt: skip
-"""Commands by other words for them."""
+"""Synonyms of commands, each with the command to suggest for it."""
 
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
-_GROUP: Final = cache(get_group)  # reading the signatures of a module's commands takes longer than a small command
+_GROUP: Final = cache(get_group)  # parsing the signatures of a module's commands takes longer than a small command
 
 
 class Root(opts.CommandGroup):
-    """The root of the command line, which knows its commands by name and loads each when it is asked for."""
+    """The root command group: lists all commands by name and imports the module of one when it is called."""
 
     def list_commands(self, _ctx: Context) -> list[str]:
-        """The names, in the order of the help."""
+        """The names of all commands, in the order of the help."""
         return list(_PLACES)
 
     def get_command(self, _ctx: Context, cmd_name: str) -> Command | None:
-        """One command, loaded now."""
+        """The command of this name, imported on first use; None if there is none."""
         if cmd_name not in self.commands and cmd_name in _PLACES:
             loaded: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
             for each in (loaded, *(group.typer_instance for group in loaded.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
-                    info.cls = opts.Verb
+                    info.cls = opts.Command
             self.commands[cmd_name] = _GROUP(loaded).commands[cmd_name]
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As a group does it; ``help COMMAND`` and ``version`` are understood too."""
+        """Parse the arguments of the root; ``help COMMAND`` and ``version`` work too."""
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
         return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """As a group does it, with a suggestion for a name that is nearly one of ours, or another word for it."""
+        """Resolve a command; an unknown name fails with the commands it may have been meant for."""
         meant = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
         if args[0] not in _PLACES and meant:
             ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:
-        """The commands by what they are for, and examples."""
+        """Write the commands under their headings, then examples and exit statuses."""
         for title, places in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, does) for name, (_, does) in places.items()], col_max=14)
@@ -186,7 +186,7 @@ class Root(opts.CommandGroup):
         formatter.write_text(STATUSES)
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
-        """Names that begin like this, without loading a command."""
+        """Complete a command name without importing a command, and the options of the root."""
         from typer._click.shell_completion import CompletionItem
 
         names = [name for name in _PLACES if name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""What all commands share: common options, how loud a command is, lenient names of options, errors in a line."""
+"""Shared parts of the commands: common options, verbosity, aliases of options, one-line errors, printing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Verbosity(enum.IntEnum):
-    """How much is said on stderr; results go to stdout whatever it is."""
+    """The amount of output on stderr; results always go to stdout."""
 
     QUIET = 0
     NORMAL = 1
@@ -49,26 +49,26 @@ class Verbosity(enum.IntEnum):
 
 
 KEPT: Final = "what is finished is kept and nothing is half-written; the same command goes on from there"
-"""What is safe when a command that works in a run folder is stopped."""
+"""Advice after stopping a command that works in a run folder."""
 
 WHOLE: Final = "every file is as it was, or whole; run the same command again"
-"""What is safe when a command that writes files from what is there is stopped."""
+"""Advice after stopping a command that derives files from others."""
 
 NOTHING: Final = "nothing was written; run the same command again"
-"""What is safe when a command that writes nothing is stopped."""
+"""Advice after stopping a command that writes nothing."""
 
-_FILL: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # blanks and colours at the end of a line
+_FILL: Final = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces and colour codes at the end of a line
 _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
 
-ALONE: Final = ContextVar("alone", default=False)  # whether the process is the command's and nobody else's
+ALONE: Final = ContextVar("alone", default=False)  # true if the process runs this one command only
 
 
 def without(*modules: str) -> None:
-    """Say that modules are not there, where the process is the command's alone: others load them, and need them not.
+    """Make imports of ``modules`` fail in a process that runs one command: libraries import them without needing them.
 
-    One within a package is there, and read when something of it is used.
+    A submodule such as ``numpy.f2py`` is loaded lazily instead: on the first use of one of its attributes.
     """
 
     def refuse(fullname: str, path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
@@ -86,15 +86,15 @@ def without(*modules: str) -> None:
 
 
 def verbosity() -> Verbosity:
-    """How loudly the command that is running speaks."""
+    """Return the verbosity of the running command."""
     return _VERBOSITY.get()
 
 
 def _loud(level: Verbosity) -> Callable[[typer.Context, bool], None]:
-    """What an option that sets the verbosity does."""
+    """Return the callback of an option that sets the verbosity to ``level``."""
 
     def speak(ctx: typer.Context, wanted: bool) -> None:
-        if wanted and not ctx.resilient_parsing:  # what is only read, as to complete a word, is not run
+        if wanted and not ctx.resilient_parsing:  # shell completion parses a command line without running it
             _VERBOSITY.set(level)
             logging.getLogger("assaymark").setLevel(_LEVELS[level])
 
@@ -109,7 +109,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Verbosi
 
 @cache
 def voice_options() -> tuple[Parameter, ...]:
-    """The two options that every command takes, made once: the parser tells options apart by who they are."""
+    """Return the options ``--quiet`` and ``--verbose``, the same objects each time: the parser compares by identity."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
     @app.command()
@@ -121,9 +121,9 @@ def voice_options() -> tuple[Parameter, ...]:
 
 @contextmanager
 def logging_session() -> Iterator[None]:
-    """Let one command speak, at first as loudly as usual: what the program notes goes to stderr, and SIGTERM stops it.
+    """Run a block with logging to stderr at normal verbosity, and with SIGTERM raising `KeyboardInterrupt`.
 
-    SIGTERM is to a command what Ctrl-C is, so that both end in the same order.
+    SIGTERM thereby stops a command just as Ctrl-C does.
     """
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -136,7 +136,7 @@ def logging_session() -> Iterator[None]:
     pool = logging.getLogger("sqlalchemy.pool")
     before = logger.level, pool.level
     logger.setLevel(_LEVELS[Verbosity.NORMAL])
-    # An end that comes while a connection is closed goes on to the caller; its traceback is not for the user.
+    # An interrupt while a connection closes is raised again by the caller; the pool would log its traceback as well.
     pool.setLevel(logging.CRITICAL)
     main = threading.current_thread() is threading.main_thread()
     previous = signal.getsignal(signal.SIGTERM)
@@ -154,7 +154,7 @@ def logging_session() -> Iterator[None]:
 
 
 class _StderrHandler(logging.Handler):
-    """Writes what the program notes to stderr: stages with the seconds since the command began."""
+    """Writes log records to stderr; those below a warning carry the seconds since the command began."""
 
     def __init__(self, began: float) -> None:
         super().__init__()
@@ -167,24 +167,24 @@ class _StderrHandler(logging.Handler):
 
 
 def print_error(line: str) -> None:
-    """One line on stderr; what could steer a terminal is shown as text."""
+    """Print one line on stderr, without control characters."""
     typer.echo(visible(line), err=True)
 
 
 def visible(text: str) -> str:
-    """``text`` without what could steer a terminal."""
+    """``text`` with control characters escaped, so that it cannot steer a terminal."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; texts from records are printed as they are."""
+    """Return a console on stdout or stderr that does not highlight numbers in printed texts."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False)
 
 
 def show(content: RenderableType) -> None:
-    """Print a table or a summary for people, without the blanks that fill its lines."""
+    """Print a table or a summary, without the spaces that pad its lines."""
     out = console()
     with out.capture() as printed:
         out.print(content)
@@ -192,7 +192,7 @@ def show(content: RenderableType) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines for people, as they are."""
+    """Print lines without markup or wrapping."""
     from rich.markup import escape
 
     out = console()
@@ -202,7 +202,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 @contextmanager
 def working(advice: str = KEPT) -> Iterator[None]:
-    """Show on stderr how far the work in the block is; when it is stopped, ``advice`` says what is safe."""
+    """Show the progress of the block on stderr; if it is stopped, raise `StoppedError` that ends with ``advice``."""
     from assaymark.workflow import bars
 
     with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
@@ -215,7 +215,7 @@ def working(advice: str = KEPT) -> Iterator[None]:
 
 
 def was_interrupt(error: BaseException | None) -> bool:
-    """Whether an error is a stop, or came of one: code that is stopped while it is loaded raises what it likes."""
+    """True if an error is a `KeyboardInterrupt` or was caused by one: an interrupted import may raise anything."""
     while error is not None and not isinstance(error, AssayError):
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -236,43 +236,43 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "--timeout": ("--deadline",), "--to": ("--end",), "--universe": ("--instruments",), "--until": ("--end",),
     "--why": ("--reason",),
 }  # fmt: skip
-"""Options by the names that people try first; the first that a command has is meant."""
+"""Options by other names that people try; the first option that the command has is meant."""
 
-_NEAR: Final = 0.75  # how much two names of options have to have in common before one is offered for the other
+_NEAR: Final = 0.75  # similarity from which one option name is suggested for another
 _ANY_FILE: Final = {"--config", "--file", "--path", "--input", "--plan", "--folder", "--dir"}
 
 
 def examples(*lines: str) -> str:
-    """What stands at the end of a command's help, one example a line."""
+    """The epilog of a command: examples, one a line."""
     return "\n".join(lines)
 
 
-class _WithVoice(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
-    """What commands and groups have in common: how loud they are, and examples at the end of their help."""
+class _CommonOptions(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
+    """Base of commands and groups: adds the options for verbosity, and examples at the end of the help."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Its parameters, and before the last, which is the help, those that every command has."""
+        """Return the parameters, with the common ones inserted before ``--help``, which comes last."""
         params = super().get_params(ctx)
         return [*params[:-1], *voice_options(), *params[-1:]]
 
     def format_epilog(self, _ctx: Context, formatter: HelpFormatter) -> None:
-        """The examples."""
+        """Write the examples."""
         show_examples(formatter, (self.epilog or "").splitlines())
 
 
-class Verb(_WithVoice, TyperCommand):
-    """A command: quiet or loud, and lenient with the names of its options."""
+class Command(_CommonOptions, TyperCommand):
+    """A command that takes the common options and aliases of options."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Read the words behind the command, guessed names included."""
+        """Parse the arguments of the command after replacing aliases."""
         return super().parse_args(ctx, list(resolve_aliases(args, self.get_params(ctx))))
 
 
-class CommandGroup(_WithVoice, TyperGroup):
-    """A group of commands, which says what it has when it is given nothing."""
+class CommandGroup(_CommonOptions, TyperGroup):
+    """A group of commands that shows its help when it is called without arguments."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Read the words behind the group; without any, show the help. That is misuse, so that no script takes it."""
+        """Parse the arguments of the group; without any, show the help and exit with status 2, as for misuse."""
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), err=True)
             raise typer.Exit(2)
@@ -280,7 +280,7 @@ class CommandGroup(_WithVoice, TyperGroup):
 
 
 def show_examples(formatter: HelpFormatter, lines: Sequence[str]) -> None:
-    """Examples as a part of a help, each on a line of its own."""
+    """Write examples as a section of the help, each on its own line."""
     if lines:
         with formatter.section("Example" if len(lines) == 1 else "Examples"):
             for line in lines:
@@ -288,10 +288,10 @@ def show_examples(formatter: HelpFormatter, lines: Sequence[str]) -> None:
 
 
 def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterator[str]:
-    """The words of a command line with guessed names replaced by the real ones.
+    """Yield the arguments of a command line with aliases replaced by the names of its options.
 
-    A name is guessed right when it differs from an option's by ``_`` for ``-``, or by an ``s``, or is in `ALIASES`. A
-    command's only argument may be given by its name too.
+    An alias differs from an option by ``_`` for ``-`` or by a final ``s``, or is in `ALIASES`. The only positional
+    argument of a command may be given as an option too: by its name, its metavar or a word such as ``--file``.
     """
     options: dict[str, Any] = {}
     arguments = []
@@ -324,9 +324,9 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
 
 
 def misuse(error: typer.TyperException) -> str:
-    """What is wrong with a command line, in one line, with what may have been meant, or an example."""
+    """Format a usage error as one line that ends with a suggestion, an example or the command's help."""
     cause: Any = error.__cause__
-    if "Input should" in error.message:  # a number that is none, or out of its limits
+    if "Input should" in error.message:  # a number that does not parse, or is out of range
         error.message = problems_of(cause)[0].what
     message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
     message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
@@ -347,17 +347,17 @@ def misuse(error: typer.TyperException) -> str:
 
 
 def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
-    """An option of a command, with its help and what stands for its value."""
+    """An option of a command with its help text and metavar."""
     return typer.Option(*flags, help=help, metavar=metavar, **more)
 
 
 def refuse(ctx: Context, what: str) -> NoReturn:
-    """End a command that was called wrongly, with what is wrong."""
+    """End a command with a usage error."""
     raise typer.BadParameter(what, ctx=ctx)
 
 
 DEGRADED = 3
-"""Exit status of a command that did its work without something that should have been there."""
+"""Exit status of a command that did its days of a season although an agent was absent on some of them."""
 
 Ledger = Annotated[str | None, option("PostgreSQL ledger, for several workers.", "URL", "--ledger")]
 Budget = Annotated[float | None, option("Maximum total spend for this run, in USD.", "USD", "--budget")]
@@ -367,8 +367,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
 
 
-class _BuiltIn(Mapping[str, "Model"]):
-    """The built-in models by name. Those of a module are loaded when no module before it has a name."""
+class _BuiltInModels(Mapping[str, "Model"]):
+    """The built-in models by name. A module is imported only when no module before it has the name."""
 
     modules = (
         ("agents.reference", "reference_agents"), ("agents.llm", "Dater"),
@@ -402,14 +402,14 @@ class _BuiltIn(Mapping[str, "Model"]):
 
 
 def models() -> Mapping[str, Model]:
-    """Every model that can answer a call, by name."""
+    """Return every model that can answer a call, by name: built-in models and those of all providers."""
     from assaymark.engine.providers.registry import Models, providers
 
-    return Models(_BuiltIn(), providers())
+    return Models(_BuiltInModels(), providers())
 
 
 def payer(ctx: Context) -> Models:
-    """The models that a command may ask, at the prices and within the budget of its options."""
+    """Return the models that a command may call, with the prices and the budget of its options."""
     from assaymark.workflow import paid_models
 
     options = ctx.params
@@ -417,7 +417,7 @@ def payer(ctx: Context) -> Models:
 
 
 def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
-    """A result: one JSON document on one line for a program, else lines for a person."""
+    """Print a result: with ``--json`` one JSON document, else lines."""
     if ctx.params["json"]:
         say_json(value)
     else:
@@ -425,14 +425,14 @@ def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
 
 
 def say_json(value: object) -> None:
-    """Print one JSON document on one line, for a program that reads along."""
+    """Print one JSON document on one line."""
     from assaymark.records import canonical_json
 
     typer.echo(canonical_json(value))
 
 
 def say_forecast(ctx: Context, forecast: Forecast) -> None:
-    """What a dry run found."""
+    """Print the estimate of ``--dry-run``."""
     say(ctx, {"dry_run": True, "models": forecast.models, "usd": forecast.usd}, forecast.lines)
 
 
@@ -440,7 +440,7 @@ def say_paid(
     ctx: Context, folder: RunFolder, who: Models | None, value: Mapping[str, object], lines: Iterable[str],
     then: Iterable[str] = (), summary: RenderableType | None = None,
 ) -> None:  # fmt: skip
-    """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""
+    """Print a result below its summary, with the cost of the run's replies if the command called models (``who``)."""
     if summary is not None and not ctx.params["json"]:
         show(summary)
     if who is None:

@@ -1,4 +1,4 @@
-"""Where people begin, and what they may say then: `check`, `gate`, `proofread`, `skill`, `serve` and `doctor`."""
+"""The commands `check`, `gate`, `proofread`, `skill`, `serve` and `doctor`, for a table of scores or a finished run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check(
 
 
 def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any) -> None:
-    """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
+    """Check a table, write its page and print the result; where no column is a score, ask on the terminal which are."""
     from assaymark.importers.scores import UnnamedError
 
     asked = ctx.params
@@ -89,7 +89,7 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
 
 
 def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> None:
-    """The result for a program, or in words."""
+    """Print a checked table: one JSON document with ``--json``, else its summary and the path of its page."""
     if ctx.params["json"]:
         opts.say_json(checked.document | ({} if page is None else {"page": str(page)}))
         return
@@ -98,7 +98,7 @@ def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> Non
 
 
 def chosen(error: UnnamedError) -> tuple[str, ...] | None:
-    """Which numeric columns are scores, by a question on a terminal; None where nobody can be asked."""
+    """Ask on the terminal which numeric columns are scores (or judges); None if stdin or stderr is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     names = {str(at): name for at, name in enumerate(error.columns, 1)}
@@ -109,7 +109,7 @@ def chosen(error: UnnamedError) -> tuple[str, ...] | None:
 
 
 def mapped(pairs: Sequence[str], flag: str) -> dict[str, str]:
-    """``name=value`` options, and TOML files of them, as a mapping."""
+    """Return ``name=value`` options, and the TOML files among them, as one mapping; raises `InputError`."""
     values: dict[str, str] = {}
     problems: list[Problem] = []
     for word in pairs:
@@ -135,7 +135,7 @@ def mapped(pairs: Sequence[str], flag: str) -> dict[str, str]:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Errors end with status 2, because 1 says that a text or a claim does not pass."""
+    """Turn errors into exit status 2, because 1 means that a text or a claim did not pass."""
     try:
         yield
     except StoppedError:
@@ -269,14 +269,14 @@ _EXTRAS: Final = {
     "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),
     "ray": ("ray", "assaymark measure --compute ray"),
 }  # fmt: skip
-"""The package of each extra for models, shared ledgers and clusters, and what it is for if not for models."""
+"""Extras for models, shared ledgers and clusters: the package that each installs, and its purpose if not models."""
 _CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
-"""The client library of each extra for market data."""
+"""The client library that each extra for market data installs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the examination: what was looked at, whether it is there, and what that means."""
+class DoctorLine:
+    """One line of ``doctor``: a package or key, whether it is there, and a version or advice."""
 
     what: str
     present: bool
@@ -284,24 +284,24 @@ class Finding:
     needed: bool = True
 
 
-def examine(environment: Mapping[str, str]) -> list[Finding]:
-    """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty"."""
+def examine(environment: Mapping[str, str]) -> list[DoctorLine]:
+    """Examine the interpreter, the packages and the keys, of which only "set or not" is read."""
     from assaymark.engine.providers.anthropic import ANTHROPIC
     from assaymark.engine.providers.google import GOOGLE
     from assaymark.engine.providers.openai import RESPONSES
     from assaymark.market.sources import SOURCES
 
-    findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
+    findings = [DoctorLine("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
 
     def package(name: str, lacking: str, needed: bool = False) -> None:
         try:
-            findings.append(Finding(name, True, version(name), needed))
+            findings.append(DoctorLine(name, True, version(name), needed))
         except PackageNotFoundError:
-            findings.append(Finding(name, False, lacking, needed))
+            findings.append(DoctorLine(name, False, lacking, needed))
 
     def key(name: str, purpose: str) -> None:
         present = bool(environment.get(name))
-        findings.append(Finding(name, present, f"{'set' if present else 'not set'} (for {purpose})", False))
+        findings.append(DoctorLine(name, present, f"{'set' if present else 'not set'} (for {purpose})", False))
 
     for name in CORE:
         package(name, "missing; install assaymark again with pip", True)

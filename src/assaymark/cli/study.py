@@ -1,4 +1,4 @@
-"""The commands of a study, from records to pages, and the sample of it that people grade."""
+"""The commands of a study, from importing records to writing pages, and those for drawing and labelling a sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assaymark.workflow import RunFolder
 
 if TYPE_CHECKING:
     from assaymark.engine.providers.registry import Models
-    from assaymark.workflow import Reported
+    from assaymark.workflow import StudyReport
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -420,8 +420,8 @@ def export(
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, models: Models | None = None) -> None:
-    """The result of a study: its verdicts for a program, their summary for a person."""
+def _finish(ctx: typer.Context, folder: RunFolder, result: StudyReport, models: Models | None = None) -> None:
+    """Print the result of a study: its verdicts with ``--json``, else its summary and the path of its page."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
     opts.say_paid(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
@@ -506,7 +506,7 @@ def label(
         tell({"written": written}, [f"wrote {path}" for path in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
-        desk = workflow.LabelDesk(session)
+        desk = workflow.LabelServer(session)
         with workflow.listen(desk, workflow.HOST, port) as server:
             root = f"http://{workflow.HOST}:{server.server_address[1]}"
             addresses = {grader: f"{root}{desk.path(grader)}" for grader in session.sheets.graders}
@@ -520,7 +520,7 @@ def label(
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
-    """The run folder that is meant; a table is checked into ``out`` first, unless it was."""
+    """Return the run folder of ``run``; a table is checked into ``out`` first, unless that holds it already."""
     if run.is_dir() or not run.exists():
         return RunFolder(run).require()
     folder = RunFolder(out)

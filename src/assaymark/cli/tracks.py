@@ -29,7 +29,7 @@ Number = int | None
 
 
 def _group(name: str, help: str, *lines: str) -> typer.Typer:
-    """A group of commands with its examples."""
+    """Add a group of commands, with examples in its help, to the app."""
     group = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
     app.add_typer(group, name=name)
     return group
@@ -116,7 +116,7 @@ def datasheet(
 
 
 def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, who: Models | None = None) -> None:
-    """The datasheets for a program, their summary for a person."""
+    """Print datasheets: one JSON document with ``--json``, else their summary and the path of the page."""
     from assaymark.report.terminal import datasheet_summary
 
     value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
@@ -153,7 +153,7 @@ _ASKED = (
 
 
 def _asking(name: str, verb: str, short: str, help: str) -> None:
-    """A command that asks models. Both take the same options, because both are about one plan."""
+    """Add a command of `bench` that calls ``verb``; `qa` and `pipeline` share one plan, and so all options."""
 
     @bench.command(
         name, help=help, short_help=short,

@@ -1,4 +1,4 @@
-"""Model calls: the call key, the ledger that nothing is lost from, and the runner that asks each call once."""
+"""Model calls: the call key, the durable ledger, and the runner that has each call answered once."""
 
 from __future__ import annotations
 

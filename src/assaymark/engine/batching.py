@@ -1,4 +1,4 @@
-"""Asking calls in batches: for half the price, within a day, and through any number of interruptions."""
+"""Sending calls in provider batches: half the price, a reply within a day, resumable after interruptions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LEASE_S: Final = 50 * 3600.0  # longer than any provider works on a batch
 _ENDS_A_COMMIT: Final = 1000
 _CHARS_A_COMMIT: Final = 50_000_000  # of bodies, so that long replies do not add up in memory
 _KEPT_S: Final = 48 * 3600.0
-"""So long every provider keeps a batch. One that is not known before that is asked for at the wrong place."""
+"""Every provider keeps a batch for this long; a younger one that is unknown was sent with another key or address."""
 _LONGEST_WAIT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How batches are made; see `run_batches`."""
+    """Options of a run of batches; see `run_batches`."""
 
     poll_s: float = 60.0
     most_items: int = 10_000
@@ -53,7 +53,7 @@ class Terms:
 
 
 class BatchRun:
-    """The work of `run_batches`, and its tally. Close it."""
+    """The state and the counts of one `run_batches`. Must be closed."""
 
     def __init__(
         self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
@@ -84,12 +84,12 @@ class BatchRun:
             provider.close()
 
     def stop(self) -> None:
-        """Start nothing more and wait for nothing more; what is under way at the providers stays so."""
+        """Submit no more batches and stop waiting; batches at the providers continue."""
         self.interrupted = True
         self._stopping.set()
 
     def work(self) -> None:
-        """Look at what is under way, hand over what waits, wait, and again until nothing is left or time is up."""
+        """Poll the open batches, submit the waiting calls and pause, until nothing is left or time is up."""
         until = None if self._terms.deadline_s is None else time.monotonic() + self._terms.deadline_s
         for batch in self._book.under_way():
             self._hold(batch)
@@ -125,7 +125,7 @@ class BatchRun:
                 return
 
     def cancel(self) -> int:
-        """Ask the providers to stop every batch that is surely ours; how many that are."""
+        """Ask the providers to stop every batch whose id is certain. Returns how many were stopped."""
         stopped = 0
         for batch in self._book.under_way():
             if batch.remote is None or not batch.certain:
@@ -142,12 +142,12 @@ class BatchRun:
         return stopped
 
     def under_way(self) -> int:
-        """How many of the calls asked are in a batch under way."""
+        """The number of unanswered calls of this run that are in an open batch."""
         inside = {key for key, _ in self._book.attempts_under_way()}
         return len(self._ledger.pending(inside & self._asked.keys()))
 
     def _in_reach(self) -> list[Batch]:
-        """The batches under way whose provider can be asked."""
+        """The open batches whose provider has not been halted."""
         return [batch for batch in self._book.under_way() if _door(batch.lane) not in self.halted]
 
     def _look_at(self, batch: Batch) -> None:
@@ -194,7 +194,7 @@ class BatchRun:
             self._trouble(batch, exc)
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
-        """Write down the results of a batch: the first reply to a call counts, a failure if no reply comes."""
+        """Record the results of a batch: for each call the first reply, or a failure if there is no reply."""
         attempts = self._book.attempts(batch.label)
         open_, failed, answered = self._open(attempts), dict[str, ModelError](), set[str]()
         ends, size, again, unread, strange, unknown = list[End](), 0, 0, 0, 0, list[str]()
@@ -242,11 +242,11 @@ class BatchRun:
         return self._book.now() - batch.begun_at > _KEPT_S
 
     def _open(self, attempts: Mapping[str, Attempt]) -> dict[str, Attempt]:
-        """Those without a reply."""
+        """The attempts whose call has no reply."""
         return {key: attempts[key] for key in self._ledger.pending(attempts)}
 
     def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
-        """The provider made nothing of a batch. If it has others of its lane, it may take this one after them."""
+        """Record a batch that the provider refused. If others of its lane are open, it is tried again after them."""
         attempts = self._book.attempts(batch.label)
         others = any(other.lane == batch.lane and other.label != batch.label for other in self._in_reach())
         if retryable and others:
@@ -259,7 +259,7 @@ class BatchRun:
             self._rest(batch.lane, self._terms.poll_s)
 
     def _give_up(self, batch: Batch, attempts: Mapping[str, Attempt], reason: str) -> None:
-        """A batch that brings nothing more, though it may have been paid."""
+        """Mark a batch as lost: no results will come, though it may have been paid."""
         open_ = self._open(attempts)
         self.lost += len(open_)
         self._end(batch, "lost", reason, lost=open_.values())
@@ -275,7 +275,7 @@ class BatchRun:
         self._say(f"{_model(batch)}: batch {batch.remote or batch.label} {status}: {note}")
 
     def _fail(self, failures: Iterable[tuple[Attempt, str, bool]]) -> None:
-        """Write down that attempts of a batch failed, and ask those again that may fare better."""
+        """Record that attempts of a batch failed, and queue the retryable ones again."""
         ends: list[End] = []
         for attempt, reason, retryable in failures:
             final = not self._again(attempt.key, reason, retryable)
@@ -283,7 +283,7 @@ class BatchRun:
         self._commit(ends)
 
     def _again(self, key: str, reason: str, retryable: bool) -> bool:
-        """Put a call back to those that wait, if it is one of ours and has tries left; whether it is."""
+        """Queue a call again if it has attempts left. Returns False if it failed for good; True for calls of others."""
         if key not in self._asked:
             return True
         if retryable and self._tries[key] < self._terms.attempts:
@@ -308,7 +308,7 @@ class BatchRun:
                 self._progress(self._already + self.made, len(self._asked))
 
     def _groups(self, lane: str, keys: Sequence[str]) -> Iterator[list[str]]:
-        """The calls of a lane in batches; a call that the provider could not do anything with fails here."""
+        """Split the calls of a lane into batches; a call that the provider cannot take fails here."""
         provider = self._provider_of(lane, self._asked[keys[0]])
         if provider is None:
             return
@@ -373,7 +373,7 @@ class BatchRun:
         return time.monotonic() < self._quiet.get(lane, 0.0)
 
     def _hold(self, batch: Batch) -> None:
-        """Where workers share the ledger: nobody else is to ask these calls while the provider works on them."""
+        """In a shared ledger, extend the lease on the calls of a batch so that no other worker sends them."""
         if self._leases is not None:
             self._leases.renew(batch.label, _LEASE_S)
 
@@ -415,14 +415,14 @@ def _model(batch: Batch) -> str:
 
 
 def _door(lane: str) -> str:
-    """The provider, address and key of a lane: what stops its calls stops those of every model behind it."""
+    """The provider, address and key of a lane: a halt there stops the calls of every model served by it."""
     model, place = json.loads(lane)
     return canonical_json([provider_of(model), place])
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``."""
+    """Counts of a run of batches: ``planned = already + made + len(failed) + under_way + left``."""
 
     planned: int
     already: int
@@ -447,16 +447,16 @@ def run_batches(
     most_items: int = 10_000, attempts: int = 3, deadline_s: float | None = None, settle_s: float = 30.0,
     progress: Progress | None = None, say: Say | None = None,
 ) -> BatchSummary:  # fmt: skip
-    """Ask every call that has no reply yet in batches, and wait for what comes back.
+    """Send every call that has no reply yet in batches, and wait for the results.
 
-    Batches of earlier runs are collected first. A call that fails in a way that may pass, or whose batch ends before
-    its turn, is in the next batch (at most ``attempts`` of them in this run). SIGINT and SIGTERM end the waiting, not
-    the batches: they stay with their provider, and the next run collects them. ``providers`` says who takes batches, by
-    the part of a model's name before its first slash. ``poll_s`` is between two looks; after ``deadline_s`` it returns,
-    whatever is under way; a batch whose submission was cut off counts as never arrived after ``settle_s``. ``progress``
-    is called with ``(replied, planned)`` after each commit, ``say`` with a line about what happens to each batch.
-    `UnknownNameError` if the provider of a call takes no batches, `LedgerError` if another run holds the ledger:
-    nothing was sent.
+    Batches of earlier runs are collected first. A call with a retryable failure, or one whose batch ended without a
+    result for it, goes into the next batch (at most ``attempts`` times in this run). SIGINT and SIGTERM end the waiting
+    only: batches stay open at their provider and the next run collects them. ``providers`` maps the part of a model's
+    name before its first slash to a client for batches. ``poll_s`` is the time between two polls; after ``deadline_s``
+    the function returns even if batches are open; a batch whose submission was cut off counts as never received after
+    ``settle_s``. ``progress`` is called with ``(replied, planned)`` after each commit, ``say`` with a line for each
+    event of a batch. Raises `UnknownNameError` if the provider of a call takes no batches and `LedgerError` if another
+    run holds the ledger, both before anything is sent.
     """
     terms = Terms(poll_s, most_items, attempts, deadline_s, settle_s)
     asked = {call.key: call for call in calls}
@@ -479,7 +479,7 @@ def run_batches(
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped."""
+    """Ask the providers to stop every open batch whose id is certain. Returns how many were stopped."""
     with (
         ledger.exclusive(),
         ledger.batches.alone(),

@@ -1,4 +1,4 @@
-"""One model call: what is asked, the key that names it, and what comes back."""
+"""One model call: the request, the key that names it, and the reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
 from assaymark.text import code_points
 
-# Content-addressed bytes: packed small, checked whenever they are read, in a file of their own when large
+# Content-addressed bytes: compressed, checked whenever they are read, and in a separate file when large
 
 Codec = Literal["raw", "zstd"]
 
@@ -39,7 +39,7 @@ class Packed:
 
 
 def pack(data: bytes) -> Packed:
-    """``data`` with its digest, compressed where that saves room."""
+    """Return ``data`` with its digest, compressed if that makes it smaller."""
     digest = hashlib.sha256(data).hexdigest()
     if len(data) >= _WORTH_PACKING:
         packed = _ZSTD.compressor.compress(data)
@@ -49,7 +49,7 @@ def pack(data: bytes) -> Packed:
 
 
 def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
-    """The bytes that were packed."""
+    """Return the bytes that were packed. Raises `LedgerError` unless size and digest are those that were stored."""
     if codec not in ("raw", "zstd"):
         raise LedgerError(f"object {sha256}: unknown codec {codec!r} (known: raw, zstd)")
     if not isinstance(data, bytes):
@@ -71,7 +71,7 @@ def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
 
 
 def text_bytes(text: str) -> bytes:
-    """``text`` in UTF-8. Lone surrogates, which models do send, survive the round trip through `bytes_text`."""
+    """Encode ``text`` as UTF-8. `bytes_text` restores lone surrogates too, which models do send."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -92,7 +92,7 @@ _ZSTD = _Zstd()
 
 
 def damaged(sha256: str, how: str) -> LedgerError:
-    """That an object is not what was stored."""
+    """Return the error for an object that is not what was stored."""
     return LedgerError(f"object {sha256} is damaged: {how}; restore the ledger from a copy")
 
 
@@ -164,7 +164,7 @@ class CallSpec(_Keyed):
         cls, spec: AgentSpec | JudgeSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None,
         trial: int = 1, order: int = 0,
     ) -> CallSpec:  # fmt: skip
-        """The call that puts messages to a model with the settings that its plan names."""
+        """Return the call that sends messages to a model with the settings of its plan."""
         return cls(
             spec.model, messages, template, trial, order, spec.seed, spec.temperature, spec.effort, schema,
             args=dict(spec.args),
@@ -172,7 +172,7 @@ class CallSpec(_Keyed):
 
     @property
     def canonical(self) -> bytes:
-        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of."""
+        """The call as canonical JSON with a digest in place of each text: the bytes that the key is the sha256 of."""
         # Written out by hand because a million keys are planned at once; a test compares it with canonical_json.
         messages = ",".join([message.canonical for message in self.messages])
         return (
@@ -204,15 +204,15 @@ class CallSpec(_Keyed):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered, exactly as it came.
+    """The answer of a model, stored verbatim.
 
-    ``model`` and ``fingerprint`` are the provider's own words for who answered. ``seconds`` is one attempt, without
-    queueing and retries; a model may leave it empty, and the runner then measures it. ``finish`` is ``failed`` when an
-    external agent gave no answer: the text then says how that came about, and the failure stands as its answer.
+    ``model`` and ``fingerprint`` are the model and version that the provider reports. ``seconds`` is the time of one
+    attempt, without queueing and retries; where a model leaves it empty, the runner measures it. ``finish`` is
+    ``failed`` when an external agent gave no answer: the text then gives the reason, and the failure is the answer.
 
     ``raw`` is the provider's whole response body as JSON text, without any header of the request or the response; the
-    ledger keeps it as an object of its own. ``cached_tokens`` is the part of ``input_tokens`` that the provider read
-    from its cache, ``reasoning_tokens`` the part of its output that it thought and did not show.
+    ledger stores it as a separate object. ``cached_tokens`` is the part of ``input_tokens`` that the provider read
+    from its cache, ``reasoning_tokens`` the part of its output that was reasoning and is not in ``text``.
     """
 
     text: str
@@ -228,13 +228,13 @@ class Reply:
 
 
 def one_line(text: str, most: int) -> str:
-    """The words of somebody else on one line: printable, at most ``most`` characters."""
+    """Return external text on one line: printable, at most ``most`` characters."""
     shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 8 * most])).split())
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def refusal_of(error: ModelError, model: str) -> Reply:
-    """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
+    """Return a final refusal of a call as its reply. A response with an error status is not billed."""
     return Reply(str(error), model, "refusal", input_tokens=0, output_tokens=0)
 
 
@@ -248,16 +248,16 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A `Model` that reads nothing but the rendered prompt, and answers it by stated rules."""
+    """A `Model` that answers the rendered prompt by fixed rules and reads nothing else."""
 
     name: str
 
     version: ClassVar[str] = "1"
-    """Changes with anything that can change an answer; part of the fingerprint, if it is not empty."""
+    """Changed with every change that can alter an answer; part of the fingerprint unless it is empty."""
     unreadable: ClassVar[tuple[type[Exception], ...]] = (InputError,)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call; ModelError where the prompt is none for such models or an argument is wrong."""
+        """Answer one call; raise ModelError if the prompt is not one for this model or an argument is wrong."""
         try:
             text = self.answer(call)
         except self.unreadable as exc:
@@ -265,7 +265,7 @@ class BuiltIn:
         return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}" if self.version else None)
 
     def answer(self, call: CallSpec) -> str:
-        """The text of the reply."""
+        """Return the text of the reply."""
         raise NotImplementedError
 
 

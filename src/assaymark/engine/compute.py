@@ -1,4 +1,4 @@
-"""Work on more than one core or machine: pure functions, with the same results as calling them here."""
+"""Parallel computation on several cores or machines: pure functions, with the same results as a serial run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Arguments = Mapping[str, JSON]
 Function = Callable[[Arguments], bytes]
-"""What is run on chunks: pure, importable by its name, from plain JSON values to bytes."""
+"""A function that is run on chunks: pure, importable by its name, from plain JSON values to bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A chunk without a result, and everything that is wrong with it."""
+    """A chunk without a result, and all its problems."""
 
     name: str
     problems: tuple[str, ...]
@@ -63,7 +63,7 @@ class Failure:
 
 
 class ChunkError(AssayError):
-    """Some chunks have no result. ``results`` are those of the others that were finished, by their place."""
+    """Some chunks have no result. ``results`` holds those of the finished chunks, by their index."""
 
     def __init__(
         self, failures: Sequence[Failure], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
@@ -74,7 +74,7 @@ class ChunkError(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A chunk on its way to whoever runs it: its place, and what is called with what."""
+    """A chunk as it is sent to a worker: its index, the function's import name and the arguments."""
 
     index: int
     name: str
@@ -85,7 +85,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a chunk ended: with ``data``, or with ``problems`` that the function found; with a ``trace``, by a defect."""
+    """The outcome of a chunk: ``data``, or the ``problems`` that the function raised, with a ``trace`` for a bug."""
 
     index: int
     data: bytes | None = None
@@ -94,7 +94,7 @@ class Ended:
 
 
 def target_of(function: Function) -> str:
-    """The name that a function is imported by elsewhere."""
+    """Return the name by which another process imports a function. Raises ValueError if that is impossible."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
         imported = _imported(target)
@@ -106,7 +106,7 @@ def target_of(function: Function) -> str:
 
 
 def answer(task: Task) -> Ended:
-    """Run a task here and say how it ended. Nothing that the function raises leaves this call."""
+    """Run a task in this process and return its outcome. Exceptions of the function are part of the outcome."""
     try:
         if task.version != __version__:
             what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
@@ -125,7 +125,7 @@ def answer(task: Task) -> Ended:
 
 
 class Turns:
-    """Which tasks wait for a turn. One that was lost gets another turn after the others, a bounded number of times."""
+    """The queue of waiting tasks. A lost task is appended again until it was lost ``attempts`` times."""
 
     def __init__(self, tasks: Iterable[Task], attempts: int) -> None:
         self.waiting = deque(tasks)
@@ -133,7 +133,7 @@ class Turns:
         self._lost: Counter[int] = Counter()
 
     def lost(self, task: Task, reason: str) -> None:
-        """Note that whoever had this task is gone."""
+        """Record that the worker of a task is gone. Raises `ChunkError` after the last attempt."""
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
@@ -170,13 +170,13 @@ _HELD = (
 
 
 class ChunkBook:
-    """The finished chunks of one ledger; see `Ledger.chunks`. A ledger made before there were any gets its table."""
+    """The finished chunks of one ledger; see `Ledger.chunks`. The first `put` creates the table if it is missing."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The results of those of these chunks that are finished."""
+        """Return the results of the finished ones among these chunks, by key."""
         blobs: dict[str, bytes] = {}
         with self._store.reading() as connection:
             if not sa.inspect(connection).has_table(chunks.name):
@@ -190,7 +190,7 @@ class ChunkBook:
         return blobs
 
     def put(self, key: str, function: str, data: bytes) -> None:
-        """Write down the result of a chunk; it is on the disk when this returns. One that has a result keeps it."""
+        """Store the result of a chunk durably, before returning. An earlier result of the chunk is kept."""
         store, packed = self._store, pack(data)
         with database.plainly(store.name):
             store.keep([packed])
@@ -208,14 +208,14 @@ def _check(row: schema.Row) -> None:
 
 
 CHECKS: Final = {chunks: _check}
-"""What raises `LedgerError` at a row on chunks that has changed."""
+"""By table, the check that raises `LedgerError` if a row on chunks has changed since it was written."""
 
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
 def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
-    """Run tasks in so many processes and hand out how each ended, in the order in which they end."""
+    """Run tasks in ``workers`` processes and yield each outcome, in the order in which they end."""
     turns = Turns(tasks, attempts)
     hands: list[_Hand] = []
     try:
@@ -226,7 +226,7 @@ def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempt
                     hands.append(_Hand(deadline_s))
                     free.append(hands[-1])
                 free.pop().give(turns.waiting.popleft())
-            # Wait until some process has answered, died, or used up its time. A string says why there is no answer.
+            # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
             busy = [(hand, hand.task) for hand in hands if hand.task is not None]
             left = min(hand.until for hand, _ in busy) - time.monotonic()
             ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
@@ -254,27 +254,27 @@ def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempt
 
 
 class _Hand:
-    """One process, and the task that it has."""
+    """One worker process and its current task."""
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s = deadline_s
         self.start_s = _START_S  # until it listens
-        # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
+        # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
         context = get_context("spawn")
         self.pipe, child_end = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(child_end,), daemon=True)
         start(self.process)
-        child_end.close()  # or its end would not be seen when the process dies
+        child_end.close()  # otherwise the pipe would not report the death of the process
         self.task: Task | None = None
         self.until = 0.0
 
     def give(self, task: Task) -> None:
         self.task, self.until = task, time.monotonic() + self.deadline_s + self.start_s
-        with suppress(OSError):  # it died in the meantime, which reading from it will tell
+        with suppress(OSError):  # it died in the meantime: `take` reports that
             self.pipe.send(task)
 
     def take(self) -> Ended | str | None:
-        """How its task ended, or how the process did; None when it begins to listen."""
+        """Return the outcome of the task, a string if the process died, or None once the process is ready."""
         try:
             ended: Ended | None = self.pipe.recv()
         except (EOFError, OSError):
@@ -290,9 +290,9 @@ class _Hand:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process that never receives Ctrl-C, not even while it is loaded."""
-    resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
-    # another thread may hear the signal for this one: what it does, it does after the start
+    """Start a process that never receives Ctrl-C, not even while it is being loaded."""
+    resource_tracker.ensure_running()  # its start unblocks signals, so it comes before they are blocked
+    # another thread may receive the signal: the handler of this thread is then called after the start
     before = signal.getsignal(signal.SIGINT)
     ours = threading.current_thread() is threading.main_thread() and callable(before)
     caught: list[tuple[int, FrameType | None]] = []
@@ -312,14 +312,14 @@ def start(process: BaseProcess) -> None:
 
 
 def stop(process: BaseProcess) -> None:
-    """Kill a process unless it is over, and take note of its end."""
+    """Kill a process that is still running, and join it."""
     if process.is_alive():
         process.kill()
     process.join(_STOP_S)
 
 
 def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
-    """End this process when the one that started it is gone, and leave Ctrl-C to that one."""
+    """End this process when its parent has ended, and ignore Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
@@ -335,7 +335,7 @@ def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -
 
 
 def _serve(pipe: Connection) -> None:
-    """Answer tasks until there are no more."""
+    """Run tasks from the pipe until it is closed."""
     watch_parent()
     pipe.send(None)
     while True:
@@ -349,14 +349,14 @@ def _serve(pipe: Connection) -> None:
 T = TypeVar("T")
 
 How = Literal["serial", "processes", "ray"]
-"""Where chunks are run."""
+"""The backend on which chunks are run."""
 
 HOWS: Final[tuple[str, ...]] = get_args(How)
 DEADLINE_S: Final = 3600.0
-"""How long one attempt at a chunk may take, unless told otherwise."""
+"""Default time limit of one attempt at a chunk, in seconds."""
 
 ATTEMPTS: Final = 3
-"""How often a chunk is handed to somebody who dies or hangs, unless told otherwise."""
+"""Default number of attempts at a chunk whose worker dies or hangs."""
 
 _STALL_S: Final = 60.0
 
@@ -367,15 +367,15 @@ def map_chunks(
     ledger: Ledger | None = None, address: str | None = None, progress: Callable[[str, int, int], None] | None = None,
     what: str = "chunks",
 ) -> list[bytes]:  # fmt: skip
-    """``function`` of each chunk, in the order given, whoever computes it.
+    """Return ``function`` of each chunk, in the order given.
 
     The function is pure and importable by its name. It is called with the fields of a chunk's ``what`` and ``how`` as
-    one mapping of plain JSON values, and returns bytes; ``version`` is that of what it computes. ``how`` is ``serial``
-    (here), ``processes`` or ``ray``, with ``workers`` chunks at once. A chunk whose process or node dies or hangs
-    (``deadline_s``) is run again elsewhere, up to ``attempts`` times; on Ray all is given up after ``stall_s`` without
-    any end. A ``ledger`` keeps each result as soon as it is there, and what is there already is not computed. Whatever
-    happens, this returns or raises, and leaves no process behind. `ChunkError`: all chunks that the function refuses
-    with an error of ours, or the first that fails in another way or was lost too often.
+    one mapping of plain JSON values, and returns bytes; ``version`` is the version of its results. ``how`` is
+    ``serial`` (in this process), ``processes`` or ``ray``, with ``workers`` chunks at once. A chunk whose process or
+    node dies or hangs (``deadline_s``) is run again elsewhere, up to ``attempts`` times; on Ray everything is given up
+    after ``stall_s`` without an outcome. A ``ledger`` stores each result at once, and stored results are not computed
+    again. No process is left behind, even after an error. Raises `ChunkError` for all chunks in which the function
+    raised an error of this package, or for the first that failed otherwise or was lost too often.
     """
     way(how)
     for name, value in (("workers", workers), ("attempts", attempts)):
@@ -425,29 +425,29 @@ def map_chunks(
 
 
 def way(name: str) -> How:
-    """The way to compute with this name."""
+    """Return ``name`` as a backend. Raises `UnknownNameError` if there is no such backend."""
     if name not in HOWS:
         raise UnknownNameError("way to compute", name, HOWS)
     return cast(How, name)
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
-    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result."""
+    """Start ``function(*args)`` in another process, and yield a callable that waits for its result."""
     if not processes:
         yield lambda: function(*args)
         return
-    # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
+    # Not forked: the ledger's writer and the progress display are threads, and a fork while they run can hang.
     context = get_context("spawn")
     ours, far = context.Pipe(duplex=False)
     process = context.Process(target=_answer_beside, args=(far, gc.get_threshold(), function, args), daemon=True)
     start(process)
-    far.close()  # or its end would not be seen when the process dies
+    far.close()  # otherwise the pipe would not report the death of the process
 
     def result() -> T:
         try:
@@ -466,7 +466,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
 
 
 def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Callable[..., Any], args: Any) -> None:
-    """Call the function, looking for cycles as often as who waits for it does, and hand over its result or error."""
+    """Call the function with the parent's garbage-collection thresholds and send its result or error."""
     watch_parent()
     gc.set_threshold(*often)
     try:
@@ -475,12 +475,12 @@ def _answer_beside(pipe: Connection, often: tuple[int, int, int], function: Call
         pipe.send((False, exc))
 
 
-# Chunks on a Ray cluster: driven from a process of its own, which can be cut off whatever Ray is doing
+# Chunks on a Ray cluster: driven from a separate process, which can be ended whatever Ray is doing
 
-_LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at
+_LOOK_S: Final = 1.0  # between two checks of nodes and deadlines
 _END_S: Final = 10.0
 _FETCH_S: Final = 60.0
-_SAID: Final = 300  # characters of what Ray says
+_SAID: Final = 300  # characters of a message of Ray
 
 _SETTINGS: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
@@ -500,18 +500,18 @@ _NO_ENTRY: Final = (
 _NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
 
 _Over = tuple[Failure | None, str | None]
-"""All tasks have ended, or, with a failure or a reason, no more of them can. None says that the cluster let us in."""
+"""The end of a Ray run, with a failed chunk or a reason if it broke off. None is sent once Ray is connected."""
 
 
 def on_ray(
     tasks: Sequence[Task], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
 ) -> Iterator[Ended]:
-    """Run tasks on a cluster and hand out how each ended, in the order in which they end."""
+    """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
     context = get_context("spawn")
     ours, far = context.Pipe(duplex=False)
-    # Not a daemon: Ray starts processes of its own, which the system ends when this one does.
+    # Not a daemon: Ray starts child processes, which the system ends when this one does.
     driver = context.Process(target=_drive, args=(far, list(tasks), workers, deadline_s, attempts, address))
     start(driver)
     far.close()
@@ -544,10 +544,10 @@ def on_ray(
 def _drive(
     pipe: Connection, tasks: list[Task], workers: int | None, deadline_s: float, attempts: int, address: str | None
 ) -> None:
-    """Connect, run the tasks, and say over the pipe how each ended. SIGTERM, and the end of the parent, end it."""
+    """Connect to Ray, run the tasks and send each outcome over the pipe. Ends on SIGTERM or with the parent."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     watch_parent(signal.SIGTERM, _END_S)
-    # What Ray prints about every lost worker goes nowhere; its own logs have it, and we say it in one line
+    # Discard Ray's output about every lost worker: its own logs have it, and we report it in one line
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
@@ -571,7 +571,7 @@ def _drive(
         message = " ".join(f"{type(exc).__name__}: {exc}".split())
         over = None, f"Ray at {where} cannot be used: {message[:_SAID]}"
     finally:
-        # Ray has processes that outlive whoever started them, unless they are told.
+        # Ray's processes outlive their parent unless they are shut down.
         if ray is not None:
             ray.shutdown()
     pipe.send(over)
@@ -581,7 +581,7 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
     remote = ray.remote(num_cpus=1, max_retries=0)(answer)  # we count the attempts
     flying: dict[Any, tuple[Task, float]] = {}
     while turns.waiting or flying:
-        # Not more than there are cores, for as long as a task waits for one its time runs.
+        # No more tasks than cores, because the deadline of a task runs while it waits for a core.
         room = max(1, int(ray.cluster_resources().get("CPU", 1)))
         room = room if workers is None else min(room, workers)
         while turns.waiting and len(flying) < room:
@@ -593,7 +593,7 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
             try:
                 yield ray.get(ref, timeout=_FETCH_S)
             except ray.exceptions.RayTaskError as exc:
-                # `answer` lets nothing out, so the node could not even call it.
+                # `answer` raises nothing, so the node could not even call it.
                 message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
                 what = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
                 yield Ended(task.index, None, (what,), str(exc))

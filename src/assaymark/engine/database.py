@@ -31,7 +31,7 @@ from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
 
 BUSY_S = 30.0
-"""How long a transaction waits for another process before it gives up."""
+"""Seconds that a transaction waits for another process before it fails."""
 
 Statement = sa.Insert | sa.Update
 T = TypeVar("T")
@@ -70,28 +70,28 @@ _MEANINGS = (
 
 
 class Store(ABC):
-    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
+    """A database that can hold a ledger; ``name`` is its name in messages, without a password."""
 
     name: str
     engine: sa.Engine
     shared: ClassVar[bool]
-    """Whether several runs may work on it at once, each on the calls it holds a lease of."""
+    """True if several runs may use it at once, each sending the calls that it holds a lease of."""
     inserts: Callable[[Any], Any]
-    """How its dialect inserts rows."""
+    """The function of its dialect that builds an INSERT."""
     wrote = False
-    """Whether rows were written to a file that are not sealed yet. A database is never sealed: others are at work."""
+    """True if a file has rows that are not sealed yet. A shared database is never sealed: others may be writing."""
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """One connection; what the database raises becomes a `LedgerError`."""
+        """Yield a connection; errors of the database become `LedgerError`."""
         with plainly(self.name), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """One transaction that writes; what the database raises becomes a `LedgerError`.
+        """Yield a connection in a write transaction; errors of the database become `LedgerError`.
 
-        It takes the write lock at once: upgrading a read lock can fail half-way.
+        The transaction takes the write lock at once: upgrading a read lock can fail half-way.
         """
         with (
             plainly(self.name),
@@ -101,53 +101,53 @@ class Store(ABC):
             yield connection
 
     def clock(self) -> float:
-        """The time on that clock now."""
+        """The current time, in seconds since 1970, by the clock of `now`."""
         with self.reading() as connection:
             return self.now(connection)
 
     def rows(self, statement: sa.Executable, **parameters: Any) -> Sequence[sa.RowMapping]:
-        """The rows that a statement finds."""
+        """Return the rows that a statement selects."""
         with self.reading() as connection:
             return connection.execute(statement, parameters).mappings().all()
 
     def rows_among(self, statement: sa.Executable, keys: Iterable[str], **parameters: Any) -> Iterator[sa.RowMapping]:
-        """The rows that a statement finds for so many of the keys at a time as a query takes (``:keys``)."""
+        """Yield the rows that a statement selects for the keys (``:keys``), one query for each `KEYS_A_QUERY` keys."""
         for group in groups(keys, KEYS_A_QUERY):
             yield from self.rows(statement, keys=group, **parameters)
 
     @abstractmethod
     def prepare(self, *, create: bool) -> None:
-        """Check that a ledger of this version is here, or make one where there is nothing yet."""
+        """Check that this is a ledger of this version, or make one if nothing exists yet."""
 
     @abstractmethod
     def now(self, connection: sa.Connection) -> float:
-        """Seconds since 1970, by the one clock that all who write to it share."""
+        """Seconds since 1970, by the one clock that all writers share."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the right to run calls."""
+        """Hold the exclusive lock for running calls."""
         return nullcontext()
 
     def check_structure(self, connection: sa.Connection) -> None:
-        """Raise `LedgerError` unless what is stored hangs together."""
+        """Raise `LedgerError` if the stored structure is corrupt."""
         del connection
 
     def inline(self, item: Packed) -> bool:
-        """Whether an object is small enough to live in the table."""
+        """True if an object is small enough to be stored in the table."""
         del item
         return True
 
     def keep(self, packed: Iterable[Packed]) -> None:
-        """Put those objects on the disk which do not live in the table, and refuse what no table can hold."""
+        """Write objects that are not stored in the table to disk; refuse those that are too large for a table."""
         for item in packed:
             if len(item.data) > _MOST_BYTES:
                 raise LedgerError(f"{self.name}: an object of {len(item.data)} bytes is too large for a database")
 
     def read(self, sha256: str) -> bytes:
-        """The packed bytes of an object that does not live in the table."""
+        """The packed bytes of an object that is not stored in the table."""
         raise LedgerError(f"object {sha256} is damaged: its bytes are gone; restore the ledger from a copy")
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
-        """An insertion that leaves rows alone which are there already."""
+        """An INSERT that leaves existing rows unchanged."""
         return _insert_new(self.inserts, table)
 
 
@@ -155,7 +155,7 @@ KEYS_A_QUERY = 500
 
 
 def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """``items`` in lists of at most ``size``."""
+    """Yield ``items`` in lists of at most ``size``."""
     waiting = iter(items)
     while group := list(islice(waiting, size)):
         yield group
@@ -178,7 +178,7 @@ class SqliteStore(Store):
         self.wrote = self.wrote or writes
 
     def prepare(self, *, create: bool) -> None:
-        """Check that the file holds a ledger of this version, or make one where there is nothing yet."""
+        """Check that the file is a ledger of this version, or make one if nothing exists yet."""
         head, path = b"", self.path
         if path.exists():
             with path.open("rb") as file:
@@ -188,7 +188,7 @@ class SqliteStore(Store):
         if not head or has_no_tables(self.engine):
             if not create:
                 raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
-            # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not change.
+            # Outside a transaction, and only here: the mode is stored in the file, and other files must not change.
             with closing(self.engine.raw_connection()) as raw:
                 raw.cursor().execute("PRAGMA journal_mode=WAL")
             with self.writing() as connection:
@@ -198,7 +198,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the right to run calls on the ledger. The operating system lets go of it when we die."""
+        """Hold the exclusive lock for running calls. The operating system releases it if the process dies."""
         path = self.path
         with plainly(path):
             handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -219,7 +219,7 @@ class SqliteStore(Store):
             os.close(handle)
 
     def check_structure(self, connection: sa.Connection) -> None:
-        """Raise `LedgerError` unless pages, indexes and references hang together."""
+        """Raise `LedgerError` if pages, indexes or references are corrupt."""
         for pragma in ("integrity_check(1)", "foreign_key_check"):
             row = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
             if row is not None and row[0] != "ok":
@@ -227,11 +227,11 @@ class SqliteStore(Store):
                 raise LedgerError(f"{self.name}: is damaged ({pragma}: {words}); restore it from a copy")
 
     def inline(self, item: Packed) -> bool:
-        """Whether an object is small enough to live in the table; a larger one has a file of its own."""
+        """True if an object is small enough to be stored in the table; a larger one has a separate file."""
         return len(item.data) <= INLINE_BYTES
 
     def keep(self, packed: Iterable[Packed]) -> None:
-        """Put each large object under its digest: temporary file, fsync, rename, fsync of the folder."""
+        """Write each large object to a file named by its digest: temporary file, fsync, rename, fsync of the folder."""
         folder, items = self._folder, [item for item in packed if not self.inline(item)]
         if items and not folder.exists():
             folder.mkdir(exist_ok=True)
@@ -259,7 +259,7 @@ class SqliteStore(Store):
             raise damaged(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
-        """The clock of this machine, on which everybody is who uses the file."""
+        """The clock of this machine, on which every user of the file runs."""
         del connection
         return time.time()
 
@@ -271,7 +271,7 @@ def _insert_new(insert: Callable[[sa.Table], Any], table: sa.Table) -> sa.Insert
 
 
 def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file ``path`` with the settings that durability rests on."""
+    """Return an engine on the SQLite file ``path`` with the settings that durability needs; read-only if it must be."""
     if not path.exists() or os.access(path.parent, os.W_OK):
         return _engine(sa.URL.create("sqlite", database=str(path)))
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
@@ -283,7 +283,7 @@ def connect(path: Path) -> sa.Engine:
         engine = _engine(sa.URL.create("sqlite", database=f"{copied.name}/{path.name}"), only_read=True)
         sa.event.listen(engine, "engine_disposed", lambda _: copied.cleanup())
         return engine
-    how = {"mode": "ro"} if logged else {"immutable": "1"}  # which leaves a log aside
+    how = {"mode": "ro"} if logged else {"immutable": "1"}  # which ignores a log
     return _engine(sa.URL.create("sqlite", database=path.as_uri(), query={**how, "uri": "true"}), only_read=True)
 
 
@@ -291,7 +291,7 @@ def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
 
     def configure(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # sqlite3 would open transactions of its own, and later than we ask for
+        connection.isolation_level = None  # otherwise sqlite3 begins transactions itself, and later than we ask
         for pragma in (*_PRAGMAS, *(("query_only=ON",) if only_read else ())):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -300,10 +300,10 @@ def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
 
 
 def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Execute a statement for each of the rows, which have the same keys and plain values. Returns the rows changed."""
+    """Execute a statement for each row; rows have equal keys and plain values. Returns the number of rows changed."""
     if not rows:
         return 0
-    # Core's handling of parameters costs several times what SQLite needs to store the row.
+    # SQLAlchemy Core's handling of parameters costs several times what SQLite needs to store the row.
     sql, taking = _compiled(statement, connection.dialect, tuple(rows[0]))
     parameters = list(map(taking, rows)) if taking else list(rows)
     return connection.exec_driver_sql(sql, parameters).rowcount
@@ -313,17 +313,17 @@ def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence
 def _compiled(
     statement: Statement, dialect: sa.Dialect, columns: tuple[str, ...]
 ) -> tuple[str, Callable[[Mapping[str, Any]], tuple[Any, ...]] | None]:
-    """The SQL of a statement, and what makes its parameters of a row where the driver goes by position."""
+    """The SQL of a statement and, for drivers with positional parameters, the function from a row to its parameters."""
     compiled = statement.compile(dialect=dialect, column_keys=list(columns))
     names = tuple(compiled.positiontup or ())
-    if len(names) == 1:  # of one name, itemgetter makes no tuple
+    if len(names) == 1:  # for one name, itemgetter returns no tuple
         return str(compiled), lambda row: (row[names[0]],)
     return str(compiled), itemgetter(*names) if names else None
 
 
 @contextmanager
 def plainly(path: Path | str) -> Iterator[None]:
-    """Turn what the database or the file system raises into a `LedgerError` that says what to do."""
+    """Turn errors of the database or the file system into a `LedgerError` with advice."""
     try:
         yield
     except DBAPIError as exc:
@@ -335,13 +335,13 @@ def plainly(path: Path | str) -> Iterator[None]:
 
 
 def has_no_tables(engine: sa.Engine) -> bool:
-    """Whether nothing is there; true of a ledger whose making was cut off: its file is there and its tables are not."""
+    """True if the database has no tables, as in a ledger whose creation was cut off after its file was made."""
     with engine.connect() as connection:
         return not sa.inspect(connection).get_table_names()
 
 
 def make_tables(connection: sa.Connection) -> None:
-    """Make the tables of the record, and write down what they are."""
+    """Create the tables of a ledger and record its kind and schema version."""
     metadata.create_all(connection)
     if connection.execute(sa.select(meta.c.name)).first() is None:
         rows = [{"name": "kind", "value": _KIND}, {"name": "schema", "value": SCHEMA}]
@@ -373,23 +373,23 @@ def _meaning(message: str) -> str:
 
 
 # Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the
-# URL names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and
-# every time comes from the clock of the server.
+# URL names, must be empty or hold one ledger. Every object is stored in its table, since the workers share no folder,
+# and every time comes from the clock of the server.
 
 
 EXAMPLE: Final = "postgresql+psycopg://USER@HOST/DATABASE"
-"""How such a ledger is named."""
+"""The form of the URL of a ledger in PostgreSQL."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCHEMES = ("postgresql+psycopg", "postgresql", "postgres")
 _MOST_BYTES = 1 << 29  # PostgreSQL takes up to 1 GB in a value, and twice as much text while it reads one
 _CONNECT_S = 15
-_CREATING = 0x6173_7361_796D  # the lock that whoever makes the tables holds: any number that nobody else uses
+_CREATING = 0x6173_7361_796D  # advisory lock held while tables are created: any unused number
 _NOW = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()).cast(sa.Double))
 
 
 def is_url(where: str | Path) -> bool:
-    """Whether this names a database and not a file."""
+    """True if this names a database, not a file. Raises `LedgerError` for the URL of any other database."""
     match = _URL.match(where) if isinstance(where, str) else None
     if match is not None and match[1] not in _SCHEMES:
         raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {match[1]!r})")
@@ -397,7 +397,7 @@ def is_url(where: str | Path) -> bool:
 
 
 class PostgresStore(Store):
-    """One database, or one schema of it."""
+    """A ledger in a PostgreSQL database, or in one schema of it."""
 
     shared = True
 
@@ -407,7 +407,7 @@ class PostgresStore(Store):
         except (ArgumentError, ValueError):
             problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
             raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
-        # Neither the password nor anything else of the query: it can hold one too.
+        # Neither the password nor any of the query, which can hold one too.
         from sqlalchemy.dialects import postgresql  # here, because it takes every command 80 ms to load
 
         self.inserts, self.name = postgresql.insert, f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
@@ -425,7 +425,7 @@ class PostgresStore(Store):
 
     @staticmethod
     def see_to_durability(connection: Any, _record: object) -> None:
-        """A commit is on the disk of the server when it returns, or we do not work there."""
+        """Make each commit wait for the server's disk; raise `LedgerError` if the server runs without fsync."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
             fsync, waits = cursor.fetchone()
@@ -436,7 +436,7 @@ class PostgresStore(Store):
         connection.commit()
 
     def prepare(self, *, create: bool) -> None:
-        """Check that a ledger of this version is here, or make one where there are no tables yet."""
+        """Check that this is a ledger of this version, or make one if there are no tables yet."""
         if has_no_tables(self.engine):
             if not create:
                 raise LedgerError(f"{self.name}: there is no ledger here; import records first, or name another one")
@@ -452,14 +452,14 @@ class PostgresStore(Store):
         return float(connection.execute(_NOW).scalar_one())
 
 
-_PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
+_PREFIX: Final = "note "  # the other rows of the table hold the kind and schema of the ledger
 
 NOTES: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
-"""Every note; the other two rows are looked at whenever the ledger is opened."""
+"""Every note; the other two rows are checked whenever the ledger is opened."""
 
 
 class Metadata:
-    """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
+    """Key-value notes in one ledger; see `Ledger.notes`. Each is sealed, so that damage is detected."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -470,7 +470,7 @@ class Metadata:
             return get_note(connection, name)
 
     def setdefault(self, name: str, text: str) -> str:
-        """Set a note unless there is one of this name; the one that is there."""
+        """Set a note unless one of this name exists. Returns the note that is then stored."""
         row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
         with self._store.writing() as connection:
             connection.execute(self._store.insert_new(meta), row)
@@ -478,7 +478,7 @@ class Metadata:
         return _opened_note(name, value)
 
     def set(self, name: str, text: str) -> None:
-        """Set a note, in place of the one that may be there."""
+        """Set a note, replacing an earlier one."""
         if self.get(name) == text:
             return
         with self._store.writing() as connection:
@@ -486,20 +486,20 @@ class Metadata:
 
 
 def get_note(connection: sa.Connection, name: str) -> str | None:
-    """The note of this name, as `Metadata.get` gives it."""
+    """Return the note of this name, as `Metadata.get` does."""
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
     return None if value is None else _opened_note(name, value)
 
 
 def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
-    """Set a note in place of the one that may be there, in a transaction that is under way."""
+    """Set a note, replacing an earlier one, within an open transaction."""
     row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
     if not execute_many(connection, store.insert_new(meta), [row]):
         connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
 
 
 def check_note(row: Row) -> None:
-    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left."""
+    """Raise `LedgerError` unless a row of ``meta`` is an unchanged note."""
     name = row["name"]
     if not isinstance(name, str) or not name.startswith(_PREFIX):
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
@@ -516,13 +516,13 @@ def _opened_note(name: str, value: object) -> str:
     return text
 
 
-# One commit: how some attempts ended and which ones begin, in a transaction that is all or nothing
+# One commit: the ends of some attempts and the beginnings of others, in one transaction
 
 Begin = tuple[str, int | None]
-"""The key of a call to be sent, and the fence of the claim it is sent under (None: no claim is needed)."""
+"""The key of a call to be sent, and the fencing token of its claim (None: no claim is needed)."""
 
 HELD = sa.select(schema.replies.c.key).where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
-"""Those of some keys that have a reply."""
+"""The keys among ``:keys`` that have a reply."""
 
 _LAST_NUMBERS = (
     sa.select(schema.attempts.c.key, sa.func.max(schema.attempts.c.number))
@@ -539,7 +539,7 @@ _NEW_REPLY = sa.insert(schema.replies)
 _LOCK = (
     sa.select(schema.queue.c.key, schema.queue.c.fence)
     .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .order_by(schema.queue.c.key)  # everybody in the same order: no two wait for each other
+    .order_by(schema.queue.c.key)  # the same order in every worker: no deadlock
     .with_for_update()
 )
 _ANSWERED = sa.delete(schema.queue).where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
@@ -551,7 +551,7 @@ _GIVEN_UP = (
 
 
 def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
-    """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
+    """Record the ends of some attempts and the beginnings of others in one transaction."""
     texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
     with plainly(store.name):
@@ -566,7 +566,7 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
         given_up: list[str] = []
         for end, items in zip(ends, packed, strict=True):
             outcome, key, fence = end.outcome, end.attempt.key, end.attempt.fence
-            # another has the call now, or its reply is there
+            # another worker has claimed the call since, or it has a reply
             stale = fence is not None and fences is not None and fences.get(key) != fence
             if end.reply is not None:
                 if stale or key in replied:
@@ -581,7 +581,7 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
                 given_up.append(key)
             closed.append(schema.attempt_end(end.attempt, now, outcome, end.error))
         if store.shared:
-            objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
+            objects.sort(key=itemgetter("sha256"))  # two workers that store the same objects must not deadlock
         execute_many(connection, _END_ATTEMPT, closed)
         execute_many(connection, store.insert_new(schema.objects), objects)
         execute_many(connection, _NEW_REPLY, answers)
@@ -594,19 +594,19 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
-    """Mark attempts as ``lost``: whoever sent them died before they ended."""
+    """Mark attempts as ``lost``: the process that sent them died before they ended."""
     marked = [schema.attempt_end(attempt, None, "lost", None) for attempt in lost]
     execute_many(connection, _END_ATTEMPT, marked)
 
 
 def object_row(store: Store, item: Packed, kind: str) -> dict[str, Any]:
-    """The row of an object; its bytes are in it unless they are in a file."""
+    """Return the row of an object, without its bytes if they are in a file."""
     data = item.data if store.inline(item) else None
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}
 
 
 def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
-    """The fence of each call that is still open; nobody else can claim or answer these until we are through."""
+    """Lock the open calls until the end of the transaction and return the fencing token of each."""
     keys = sorted({key for key, _ in begins} | {end.attempt.key for end in ends})
     fences: dict[str, int] = {}
     for group in groups(keys, KEYS_A_QUERY):
@@ -617,7 +617,7 @@ def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[En
 def begin(
     connection: sa.Connection, begins: Sequence[Begin], fences: dict[str, int] | None, now: float
 ) -> list[Attempt | None]:
-    """Write down that calls are about to be sent; None in place of an attempt whose claim is lost."""
+    """Record that calls are about to be sent; None in place of an attempt whose claim is lost."""
     last: dict[str, int] = {}
     for group in groups([key for key, _ in begins], KEYS_A_QUERY):
         last.update({row[0]: row[1] for row in connection.execute(_LAST_NUMBERS, {"keys": group})})

@@ -1,4 +1,4 @@
-"""The ledger: calls, attempts, replies, batches, and the bytes of it all. Nothing acknowledged is ever lost."""
+"""The ledger: durable storage of calls, attempts, replies, batches, and the objects that hold their bytes."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from assaymark.protocol import ProviderLimits
 
 
-# --- Batches: which there are, which calls are in them, and what became of them ---------------------------------------
+# --- Batches: their calls, their attempts and their status ------------------------------------------------------------
 
 
 BatchStatus = Literal["submitting", "open", "ended", "refused", "lost"]
-"""``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are the end of it."""
+"""``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are final."""
 
 _UNDER_WAY: Final = ("submitting", "open")
 _NOTE_CHARS: Final = 2000
-_ALONE: Final = 0x6261_7463_68  # the lock that whoever works on the batches of a database holds: any unused number
+_ALONE: Final = 0x6261_7463_68  # advisory lock held while working on the batches of a database: any unused number
 
 _B, _C, _A = schema.batches, schema.batch_calls, schema.attempts
 _OPEN_BATCHES = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at, _B.c.label)
@@ -72,7 +72,7 @@ _NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch: its label, which is ours, and its id, which is the provider's."""
+    """One batch: ``label`` is our name for it, ``remote`` the provider's id, ``certain`` False if that is a guess."""
 
     label: str
     lane: str
@@ -85,22 +85,22 @@ class Batch:
 
 
 class BatchBook:
-    """The batches of one ledger; see `Ledger.batches`. Every method that writes is on the disk when it returns."""
+    """The batches of one ledger; see `Ledger.batches`. Every write is durable when its method returns."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._there = False
 
     def prepare(self) -> None:
-        """Make the tables in a ledger that was made without them."""
+        """Create the tables of batches in a ledger that was made without them."""
         with self._store.writing() as connection:
             schema.metadata.create_all(connection, tables=list(schema.ALL))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one to work on the batches of a ledger that workers share; others may ask single calls."""
+        """Hold the lock on the batches of a shared ledger; other workers may still send single calls."""
         if not self._store.shared:
-            yield  # whoever works on batches in a file holds the whole ledger
+            yield  # the run that works on batches in a file holds the whole ledger
             return
         with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_ALONE))):
@@ -111,7 +111,7 @@ class BatchBook:
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(_ALONE)))
 
     def begin(self, label: str, lane: str, begins: Sequence[Begin]) -> list[Attempt | None]:
-        """Write down that a batch of these calls is about to be sent, in one transaction with its attempts."""
+        """Record that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
         with store.writing() as connection:
             fences = database.locked(connection, begins, ()) if store.shared else None
@@ -124,16 +124,16 @@ class BatchBook:
         return begun
 
     def submitted(self, label: str, remote: str, *, certain: bool = True) -> Batch:
-        """Write down the id that the provider gave a batch."""
+        """Record the id that the provider gave a batch."""
         return self._change(label, status="open", remote=schema.plain(remote), certain=certain)
 
     def mark_lost(self, attempts: Iterable[Attempt]) -> None:
-        """Mark attempts as ``lost``: their batch is, and may have been paid."""
+        """Mark attempts as ``lost`` because their batch is lost; it may have been paid."""
         with self._store.writing() as connection:
             database.mark_lost(connection, attempts)
 
     def end(self, label: str, status: BatchStatus, note: str) -> Batch:
-        """Write down that nothing more is expected of a batch, and why."""
+        """Record that a batch has ended, and why."""
         return self._change(label, status=status, note=schema.plain(note)[:_NOTE_CHARS], end=True)
 
     def now(self) -> float:
@@ -141,7 +141,7 @@ class BatchBook:
         return self._store.clock()
 
     def batch(self, label: str) -> Batch:
-        """The batch of that label."""
+        """Return the batch with that label. Raises `LedgerError` if there is none."""
         for row in self._read(_OF_LABEL, {"label": label}):
             return _batch_of(row)
         raise LedgerError(f"{self._store.name}: there is no batch {label}")
@@ -151,11 +151,11 @@ class BatchBook:
         return [_batch_of(row) for row in self._read(sa.select(_B).order_by(_B.c.begun_at, _B.c.label))]
 
     def under_way(self) -> list[Batch]:
-        """The batches that may still bring something."""
+        """The batches that may still return results."""
         return [_batch_of(row) for row in self._read(_OPEN_BATCHES)]
 
     def attempts_under_way(self) -> set[tuple[str, int]]:
-        """Key and number of every attempt that is in a batch under way: not lost, however long it takes."""
+        """Key and number of every attempt in an open batch: not lost, however long it takes."""
         return {(row["key"], row["number"]) for row in self._read(_UNDER_WAY_ATTEMPTS)}
 
     def remotes(self) -> frozenset[str]:
@@ -163,7 +163,7 @@ class BatchBook:
         return frozenset(row["remote"] for row in self._read(_REMOTES))
 
     def size(self, label: str) -> int:
-        """How many calls are in a batch."""
+        """The number of calls in a batch."""
         return int(self._read(_SIZE, {"label": label})[0]["n"])
 
     def attempts(self, label: str) -> dict[str, Attempt]:
@@ -174,7 +174,7 @@ class BatchBook:
         return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in rows}
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
-        """Those of these calls whose reply came in a batch, and was paid as such."""
+        """Those of these calls whose reply came in a batch, at the batch price."""
         return {
             row["key"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_ANSWERED_MEMBERS, {"keys": group})
         }
@@ -211,13 +211,13 @@ def _check_member(row: Row) -> None:
 
 
 BATCH_CHECKS: Final = {_B: _batch_of, _C: _check_member}
-"""What raises `LedgerError` at a row on batches that has changed."""
+"""By table, the check that raises `LedgerError` if a row on batches has changed since it was written."""
 
 
 # --- Calls, attempts and replies --------------------------------------------------------------------------------------
 
 
-# Going over a whole ledger: is every row and object what was written, and which came after its last clean close?
+# Audit of a whole ledger: changed rows and objects, and rows written after its last clean close
 
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
 _NOTE: Final = "seal"
@@ -228,12 +228,12 @@ _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
     schema.attempts: ("ended_at", "outcome", "error", "seal"),
     schema.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
 }
-"""What changes in a row after it was written; the seal that the row carries is over it."""
+"""The columns of each table that change after a row was written; only the seal of the row itself covers them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What going over a ledger found."""
+    """The result of an audit: rows checked, differences from what was written, and rows after the last clean close."""
 
     rows: int
     differences: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class Audit:
 
 
 class _Sum(NamedTuple):
-    """The rows of one table: how many, the number of the last, and the sums of their digests."""
+    """Checksum of one table: number of rows, number of the last row, and the sums of the rows' digests."""
 
     rows: int = 0
     last: int = 0
@@ -250,25 +250,25 @@ class _Sum(NamedTuple):
 
 
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
-    """What the last clean close sealed; None if there was none."""
+    """The checksum of each table at the last clean close; None if there was none."""
     text = database.get_note(connection, _NOTE)
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
 def _there(connection: sa.Connection, tables: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
-    """Those tables that there are: a ledger gets those of batches and chunks when it first has some."""
+    """The tables that exist: those of batches and chunks are created with the first one."""
     there = set(sa.inspect(connection).get_table_names())
     return [table for table in tables if table.name in there]
 
 
 def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
-    """The sums of a table: those over its rows up to ``before``, and the rows that come then."""
+    """Return ``before`` extended by the rows of a table after it, up to row ``last``."""
     count, at, plain, weighted = before
     # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
     names = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(names)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
-    # From the driver itself: rows of Core cost more than their digests.
+    # From the driver itself: rows of SQLAlchemy Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
     for row in driver.execute(wanted, (before.last, 2**63 - 1 if last is None else last)):
         at, digest = row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
@@ -341,12 +341,12 @@ class Ledger:
 
     @property
     def chunks(self) -> ChunkBook:
-        """What was computed piece by piece, for a run that goes on."""
+        """The stored results of computed chunks, for a run that resumes."""
         return ChunkBook(self._store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
-        """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``."""
+        """Open the ledger in the file ``where`` or at a URL ``postgresql+psycopg://USER@HOST/DATABASE``."""
         store: database.Store = (
             database.PostgresStore(str(where))
             if database.is_url(where)
@@ -361,11 +361,11 @@ class Ledger:
         return cls(store)
 
     def close(self) -> None:
-        """Let go of it: what was written is sealed, and the last to close a file folds its write-ahead log into it."""
+        """Seal new rows and close the connections; the last to close a file merges its write-ahead log into it."""
         try:
             if self._store.wrote:
                 with self._store.writing() as connection:
-                    # Those that were sealed before are not read again
+                    # Rows that were sealed before are not read again
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
                     sums = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
                     if (now := {name: total for name, total in sums.items() if total.rows}) != before:
@@ -383,30 +383,30 @@ class Ledger:
         try:
             self.close()
         except LedgerError:
-            if error is None:  # else that says more: such as what there was no room for
+            if error is None:  # otherwise the first error says more, such as that the disk is full
                 raise
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right."""
+        """Hold the lock for running calls; a second holder gets a `LedgerError`. Reading needs no lock."""
         return self._store.exclusive()
 
     def check_structure(self) -> None:
-        """Raise `LedgerError` unless the file hangs together; a reply behind a damaged index would look unpaid."""
+        """Raise `LedgerError` if the file is corrupt: behind a damaged index, an answered call looks unanswered."""
         with self._store.reading() as connection:
             self._store.check_structure(connection)
 
     def verify(self) -> int:
-        """Go over everything: the structure, each row and each object. Returns how many rows were found right."""
+        """Check the structure, each row and each object. Returns the number of rows; raises at the first difference."""
         audit = self.audit()
         if audit.differences:
             raise LedgerError(audit.differences[0])
         return audit.rows
 
     def audit(self) -> Audit:
-        """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
+        """Return the differences from what was written and the rows after the last clean close; see `Audit`."""
         self.check_structure()
         with self._store.reading() as connection:
-            # Check every row and object, then hold them against the seal of the last clean close.
+            # Check every row and object, then compare them with the seal of the last clean close.
             raws: list[str | None] = []
             checks: dict[sa.Table, Callable[[schema.Row], object]] = {
                 schema.objects: lambda row: schema.object_of(row["sha256"], row, self._store.read),
@@ -424,7 +424,7 @@ class Ledger:
                         checks[table](row)
                     except LedgerError as exc:
                         differences.append(str(exc))
-            # The response bodies that replies name and that are not there; no foreign key says so
+            # Response bodies that replies name and that are missing: no foreign key covers them
             digests = {raw for raw in raws if raw is not None}
             stored = set(
                 connection.scalars(sa.select(schema.objects.c.sha256).where(schema.objects.c.kind == schema.RAW))
@@ -438,7 +438,7 @@ class Ledger:
             differences += gone
             try:
                 sealed = _sealed(connection)
-            except LedgerError:  # named above
+            except LedgerError:  # reported above
                 return Audit(checked, tuple(differences))
             if sealed is None:
                 return Audit(checked, tuple(differences))
@@ -447,7 +447,7 @@ class Ledger:
                 before = sealed.get(table.name, _Sum())
                 then = _summed(connection, table, _Sum(), before.last)
                 if then._replace(last=before.last) != before:
-                    # a single row that changed gives itself away by the two sums
+                    # the two sums identify a single row that changed
                     plain, weighted = then.plain - before.plain, then.weighted - before.weighted
                     number = 0 if not plain or weighted % plain else weighted // plain
                     what = f"several rows of {table.name} have changed since they were sealed"
@@ -464,12 +464,12 @@ class Ledger:
             return Audit(checked, tuple(differences), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
-        """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
+        """Record calls to be made, and each of their texts once. Returns the number of calls not planned before."""
         waiting, sent, new = iter(calls), set[str](), 0
         last: tuple[object, object] = (None, None)
         while True:
             now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
-            for call in islice(waiting, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
+            for call in islice(waiting, _CALLS_A_GROUP):  # no reference to a call is kept once it is a row
                 model, spec = schema.plain(call.model), call.canonical
                 key = hashlib.sha256(spec).hexdigest()  # of what is stored, without making it once more
                 planned.append({"key": key, "model": model, "spec": spec, "planned_at": now})
@@ -492,11 +492,11 @@ class Ledger:
             new += self._add(packed, "prompt", schema.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
-        """Those of ``keys`` that have no reply yet, in the order given."""
+        """Return those of ``keys`` that have no reply yet, in the order given."""
         asked = list(keys)
         if len(asked) <= _KEYS_WORTH_A_SCAN:
             answered = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
-        else:  # all replies are gone over once
+        else:  # one scan over all replies
             targets = frozenset(asked)
             with self._store.reading() as connection:
                 replied = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
@@ -504,11 +504,11 @@ class Ledger:
         return [key for key in asked if key not in answered]
 
     def pending_models(self) -> dict[str, int]:
-        """How many planned calls of each model have no reply yet."""
+        """The number of planned calls of each model that have no reply yet."""
         return {row["model"]: row["n"] for row in self._store.rows(_PENDING_MODELS)}
 
     def standing(self) -> dict[str, tuple[int, int]]:
-        """For each model how many calls are planned, and how many of them have a reply."""
+        """For each model, the number of planned calls and the number of those with a reply."""
         return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_STANDING)}
 
     def pending_of(self, model: str) -> list[str]:
@@ -533,7 +533,7 @@ class Ledger:
         return [schema.call_of(raw, texts) for raw in planned]
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
-        """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
+        """Record the ends of some attempts and the beginnings of others in one transaction."""
         begun, _ = database.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in begun if attempt is not None]
 
@@ -544,7 +544,7 @@ class Ledger:
         raise LedgerError(f"{self.name}: call {key} has no reply")
 
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
-        """The replies to these calls, in the order given; calls without one are passed over."""
+        """Yield the replies to these calls, in the order given; calls without one are skipped."""
         for group in database.groups(keys, database.KEYS_A_QUERY):
             rows = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
             bodies = self._objects({body for _, (_, body) in rows.values() if body is not None})
@@ -555,7 +555,7 @@ class Ledger:
                     yield key, schema.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
-        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
+        """Yield every reply recorded at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
             query = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
             rows = connection.execution_options(yield_per=10_000).execute(query, {"since": since}).mappings()
@@ -568,23 +568,23 @@ class Ledger:
         return [(row["key"], row["number"]) for row in self._store.rows(_PERHAPS_PAID)]
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
-        """How often each of these calls was sent, over all runs. A call never sent is absent."""
+        """The number of times each of these calls was sent, over all runs. A call never sent is absent."""
         return dict(Counter(schema.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
 
     def begun(self, *, beside: Collection[str] = ()) -> bool:
-        """Whether any call was ever attempted, beside those with the given keys."""
+        """True if any call other than those with the given keys was ever attempted."""
         if not beside:
             return bool(self._store.rows(sa.select(schema.attempts.c.key).limit(1)))
         return not {row.key for row in self._store.rows(sa.select(schema.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
-        """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
+        """Attempts that never ended because their process died; they may have been billed without a reply."""
         rows = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
         return [schema.attempt_of(row) for row in rows if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
-        """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
+        """Mark attempts that are still open as ``lost`` and return them. The caller must hold `exclusive`."""
         lost = [attempt for attempt in self.orphaned() if attempt.outcome is None]
         if lost:
             with self._store.writing() as connection:
@@ -594,7 +594,7 @@ class Ledger:
     def reserve(
         self, provider: str, limits: ProviderLimits, tokens: Sequence[int], corrections: Mapping[int, int]
     ) -> Grant:
-        """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
+        """Reserve requests to a provider within its limits; see `rate_limits.reserve`."""
         with self._store.writing() as connection:
             if not self._has_windows:  # ledgers without limits do not have them
                 schema.windows.create(connection, checkfirst=True)
@@ -606,7 +606,7 @@ class Ledger:
         return self._objects([sha256])[sha256]
 
     def add_source(self, path: str, data: bytes, format: str) -> str:
-        """Store the bytes of an imported file, and that it was imported. Returns their sha256; twice is once."""
+        """Store the bytes of an imported file and record the import. Returns their sha256. Idempotent."""
         packed, path, now = pack(data), schema.plain(path), self._store.clock()
         mark = seal(path, packed.sha256, format, now)
         row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": mark}
@@ -630,7 +630,7 @@ class Ledger:
     def _add(
         self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()
     ) -> int:
-        """Objects and the rows that name them, in one transaction. Returns how many of these rows were new."""
+        """Insert objects and the rows that name them in one transaction. Returns the number of new rows."""
         store = self._store
         with database.plainly(self.name):
             store.keep(packed)
@@ -643,7 +643,7 @@ class Ledger:
 
 
 class Journal:
-    """Collects beginnings and ends of attempts and commits them in groups, off the event loop."""
+    """Write queue that commits beginnings and ends of attempts in groups, off the event loop."""
 
     def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
         self._work = work
@@ -656,26 +656,26 @@ class Journal:
         self._closing = False
 
     async def begin(self, due: PendingCall) -> Attempt | None:
-        """Wait until it is on the disk that this call is about to be sent; None: another worker has it now."""
+        """Wait until the beginning of this attempt is durable. Returns None if another worker has the call now."""
         begun: asyncio.Future[Attempt | None] = asyncio.get_running_loop().create_future()
         self._begins.append((due, begun))
         self._news.set()
         return await begun
 
     def end(self, end: End, afterwards: Callable[[], None] | None = None) -> None:
-        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns."""
+        """Queue the end of an attempt; it is durable before the next `begin` of the caller returns."""
         self._ends.append(end)
         if afterwards is not None:
             self._afterwards.append(afterwards)
         self._news.set()
 
     def close(self) -> None:
-        """Let `run` return once everything handed over is committed."""
+        """Let `run` return once everything queued is committed."""
         self._closing = True
         self._news.set()
 
     async def run(self) -> None:
-        """Commit group after group until closed. Raises `LedgerError` when a group cannot be committed."""
+        """Commit groups until closed. Raises `LedgerError` when a group cannot be committed."""
         while self._begins or self._ends or not self._closing:
             await self._news.wait()
             self._news.clear()

@@ -1,4 +1,4 @@
-"""The event loop of a run: where it runs, what a signal does to it, and how it ends."""
+"""The event loop of a run: its thread, its signal handlers, its end, and single attempts with a deadline."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from assaymark.errors import ModelError
 T = TypeVar("T")
 
 GRACE_S = 1.0
-"""Seconds for an attempt to close its connection after its deadline; then it is left behind."""
+"""Seconds for an attempt to close its connection after its deadline; then it is abandoned."""
 
 
 def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
-    """Do work where no event loop is running: here, or in a thread of its own where this one has a loop."""
+    """Run ``work`` outside any event loop: in this thread, or in a new one if this one has a running loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -42,9 +42,9 @@ def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None)
 
 @contextmanager
 def on_signals(act: Callable[[], object]) -> Iterator[None]:
-    """Do ``act`` at the first SIGINT or SIGTERM, after which they act as they did before."""
+    """Call ``act`` at the first SIGINT or SIGTERM and restore the previous handlers."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers; whoever runs us elsewhere has the signals
+        yield  # only the main thread may set handlers; in another thread, the caller handles signals
         return
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
@@ -66,10 +66,10 @@ def on_signals(act: Callable[[], object]) -> Iterator[None]:
 
 
 def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
-    """Like `asyncio.run`, but an attempt that does not heed its cancellation is left behind, not waited for."""
+    """Like `asyncio.run`, but a task that ignores its cancellation is abandoned after `GRACE_S`."""
     loop = asyncio.new_event_loop()
-    # wakes the loop, which may be waiting. Its own add_signal_handler goes over all signals each time, and whoever
-    # asks a few calls a day for a year would wait for that
+    # wakes the loop, which may be waiting. Its own add_signal_handler visits all signals each time, which would be slow
+    # for a season: a few calls a day for a year
     in_loop = loop.call_soon_threadsafe
 
     def end() -> None:
@@ -88,24 +88,24 @@ def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]
         outside(end)
 
 
-# Large replies are read and kept only a few at a time, from their first megabyte until they are on the disk.
-# A run has up to hundreds of attempts under way, and a hostile answer to each may be as long as one is kept. So whoever
-# reads a body asks for a place here when it passes `LARGE_BYTES`; the run gives the place back when the reply is
-# committed or the attempt has failed.
+# Only a few large replies are in memory at a time, from their first megabyte until they are durable.
+# A run has up to hundreds of attempts in flight, and a hostile answer to each may have the maximum length. So the
+# reader of a body acquires a slot when it passes `LARGE_BYTES`; the run releases the slot when the reply is committed
+# or the attempt has failed.
 
 
 MOST_KEPT_BYTES: Final = 64_000_000
-"""The longest body that is kept as a whole; of a longer one, so much of its start."""
+"""Maximum length of a stored body; a longer one is cut to this length."""
 
 LARGE_BYTES: Final = 1_000_000
-"""A longer body needs a place. No answer of the form that is asked for comes near it."""
+"""A longer body needs a slot. No answer in the requested form comes near this length."""
 
 PLACES: Final = 2
-"""So many of them are in memory at once, in one run. Each may be there several times over while it is written down."""
+"""The number of large bodies in memory at once, in one run. Each may be copied several times while it is stored."""
 
 
 class Slot:
-    """The right of one attempt to hold a large body, which takes one of the ``free`` places only if it needs it."""
+    """The slot of one attempt for a large body; it acquires the semaphore ``free`` only when it is needed."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
@@ -113,16 +113,16 @@ class Slot:
         self.taken = False
 
     async def take(self) -> None:
-        """Wait until there is a place. Taking it twice is taking it once."""
+        """Wait for a free slot. Idempotent."""
         if self.taken or self._over:
             return
         await self._free.acquire()
         self.taken = True
-        if self._over:  # the attempt was left behind while it waited
+        if self._over:  # the attempt was abandoned while it waited
             self.leave()
 
     def leave(self) -> None:
-        """Give it back, if it was taken, and take none from now on."""
+        """Release the slot if it was acquired, and acquire none from now on."""
         self._over = True
         if self.taken:
             self.taken = False
@@ -133,13 +133,13 @@ _PLACE: ContextVar[Slot | None] = ContextVar("assaymark_place", default=None)
 
 
 def current_slot() -> Slot | None:
-    """The place of the attempt that this task makes, for whoever reads a body; None outside of a run."""
+    """Return the slot of the attempt that this task makes; None outside of a run."""
     return _PLACE.get()
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An attempt that brought no reply. A ``defect`` is what a model raised that is no `ModelError`."""
+    """An attempt without a reply. ``defect`` is an exception of the model other than `ModelError`."""
 
     outcome: Outcome
     error: ModelError
@@ -147,14 +147,14 @@ class Trouble:
 
 
 class Attempts:
-    """Makes attempts within a deadline, and keeps hold of those that do not heed their cancellation."""
+    """Makes attempts within a deadline, and keeps references to those that ignore their cancellation."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
         self._left_behind: set[asyncio.Task[Reply]] = set()
 
     async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | Trouble:
-        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself."""
+        """Send ``call`` to ``model`` once. The time is added to the reply unless the model has measured it."""
 
         async def complete() -> Reply:
             _PLACE.set(place)
@@ -167,7 +167,7 @@ class Attempts:
             return reply
 
         started = time.perf_counter()
-        # A task of its own: a model that does not heed its cancellation must not hold up the worker.
+        # A separate task: a model that ignores its cancellation must not block the worker.
         task = asyncio.create_task(complete())
         try:
             done, _ = await asyncio.wait((task,), timeout=self._deadline_s)

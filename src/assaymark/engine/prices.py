@@ -1,4 +1,4 @@
-"""What calls cost: a dated table of list prices, the cost of a reply, and an estimate before anything is asked."""
+"""Costs of calls: a dated table of list prices, the cost of a reply, estimates before a run, and spend limits."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""How many characters an estimate takes for a token. English prose is near it; digits and other scripts have fewer."""
+"""Characters per token in an estimate. English prose has about as many; digits and other scripts have fewer."""
 
 ASSUMED_OUTPUT_TOKENS: Final = 1000
-"""The length of a reply that an estimate assumes, of every provider alike, where the call sets no ``max_tokens``."""
+"""The length of a reply that an estimate assumes if the call sets no ``max_tokens``, the same for every provider."""
 
 _SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
-"""The ``max_tokens`` that is sent to a provider whose API has to be given one, where the call sets none."""
+"""The ``max_tokens`` that is sent to a provider whose API requires it, if the call sets none."""
 
 FRAME_TOKENS: Final = 500
-"""Tokens that a bound allows for what a provider adds to a prompt: roles, and its words about the form of a reply."""
+"""Tokens that a bound allows for additions of the provider to a prompt: roles, and instructions on the reply form."""
 
 SHIPPED: Final = "prices.toml of assaymark"
-"""The source of the table that comes with assaymark."""
+"""The name, in messages, of the price table that comes with assaymark."""
 
 FREE: Final = ("reference", "http", "https", "python")
-"""Providers whose models cost nothing: ours, and agents of somebody's own."""
+"""Providers whose models cost nothing: built-in models and external agents."""
 
 _MILLION: Final = 1_000_000
 _MOST_BYTES: Final = 1_000_000
@@ -66,7 +66,7 @@ class Price(BaseModel):
     source: Annotated[str, Field(min_length=1, max_length=500)]
 
     def covers(self, model: str) -> bool:
-        """Whether it is the price of a model: the one it names, a snapshot of that, or any with its beginning."""
+        """True for the model that ``pattern`` names, for dated snapshots of it, or (``*``) for its prefix."""
         if self.pattern.endswith("*"):
             return model.startswith(self.pattern[:-1])
         rest = model.removeprefix(self.pattern)
@@ -74,7 +74,7 @@ class Price(BaseModel):
 
 
 class _Table(BaseModel):
-    """A file of prices as a person writes it."""
+    """A price file as the user writes it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -85,7 +85,7 @@ class _Table(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What calls may cost, before anything is asked."""
+    """Estimated tokens and cost (USD) of calls that have not been sent."""
 
     tokens: int
     output_tokens: int
@@ -94,11 +94,11 @@ class Estimate:
 
 
 Manner = tuple[str, str, str | None, str]
-"""Model, prompt template, effort and arguments of a call: calls that agree in these take alike much of their bound."""
+"""Model, prompt template, effort and arguments of a call; calls with equal values use similar shares of their bound."""
 
 
 class Bound(NamedTuple):
-    """The most that one call may cost, in USD, by its two parts, and the manner in which it is asked."""
+    """The maximum cost of one call in USD, for input and for output, and its `Manner`."""
 
     input: float
     output: float
@@ -106,19 +106,19 @@ class Bound(NamedTuple):
 
     @property
     def usd(self) -> float:
-        """Both together."""
+        """The maximum cost of input and output together."""
         return self.input + self.output
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """A table of prices and where it is from; see `load_prices`."""
+    """A table of prices with its source; see `load_prices`."""
 
     source: str
     entries: tuple[Price, ...]
 
     def of(self, model: str) -> Price | None:
-        """The entry of a model ``provider/name``: the longest pattern that fits, None where none does."""
+        """Return the entry of a model ``provider/name``: the one with the longest matching pattern, or None."""
         fitting = [entry for entry in self.entries if entry.covers(model)]
         return max(fitting, key=lambda entry: len(entry.pattern), default=None)
 
@@ -126,7 +126,7 @@ class Prices:
         self, model: str, input_tokens: int | None, output_tokens: int | None, cached_tokens: int | None = None,
         batch: bool = False,
     ) -> float | None:  # fmt: skip
-        """What one call cost, in USD; None where the price or a number of tokens is unknown."""
+        """Compute the cost of one call in USD; None if its price or a token count is unknown."""
         price = self.of(model)
         if price is None or input_tokens is None or output_tokens is None:
             return None
@@ -138,13 +138,13 @@ class Prices:
         return cost * (price.batch if batch else 1.0) / _MILLION
 
     def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
-        """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing."""
+        """Compute the cost of a reply in USD from the token counts of its provider; 0 for models that cost nothing."""
         if costs_nothing(model):
             return 0.0
         return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
 
     def bound(self, call: CallSpec) -> Bound | None:
-        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown."""
+        """Compute the maximum cost of one call in USD, given its ``max_tokens``; None if its price is unknown."""
         if costs_nothing(call.model):
             return Bound(0.0, 0.0)
         tokens, reply = _most_tokens(call)
@@ -153,14 +153,14 @@ class Prices:
 
     @staticmethod
     def share(call: CallSpec, reply: Reply) -> tuple[float, float] | None:
-        """The parts of the tokens of `bound` that a reply took, of input and output; None where they are not known."""
+        """Compute the shares of the input and output tokens of `bound` that a reply used; None if they are unknown."""
         if reply.input_tokens is None or reply.output_tokens is None:
             return None
         tokens, most = _most_tokens(call)
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
     def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> Estimate:
-        """What calls may cost together: their characters divided by four, and the longest replies that they allow."""
+        """Estimate the cost of calls: characters divided by four, and the longest reply that each call allows."""
         tokens = output = 0
         costs: list[float | None] = []
         words: set[str] = set()
@@ -177,7 +177,7 @@ class Prices:
 
 
 def load_prices(path: Path | None = None) -> Prices:
-    """The table of prices that comes with assaymark, or the user's own file in its place."""
+    """Load the built-in table of prices, or the user's file if ``path`` is given. Raises `InputError`."""
     source = SHIPPED if path is None else str(path)
     try:
         if path is None:
@@ -202,13 +202,13 @@ def load_prices(path: Path | None = None) -> Prices:
 
 
 def text_of_prices(prices: Prices) -> str:
-    """A table of prices as JSON, for `prices_of_text`."""
+    """Return a table of prices as JSON, which `prices_of_text` reads."""
     entries = [entry.model_dump(mode="json") for entry in prices.entries]
     return json.dumps({"source": prices.source, "entries": entries})
 
 
 def prices_of_text(text: str) -> Prices:
-    """The table of prices that `text_of_prices` wrote down."""
+    """Read the table of prices that `text_of_prices` wrote. Raises `InputError`."""
     try:
         table = json.loads(text)
         return Prices(str(table["source"]), tuple(Price.model_validate(entry) for entry in table["entries"]))
@@ -220,17 +220,17 @@ def prices_of_text(text: str) -> Prices:
 
 @lru_cache(maxsize=4)
 def _table_of(raw: bytes) -> _Table:
-    """The table that some bytes spell: read once, because each day of a season asks for it."""
+    """Parse a price file. Cached, because each day of a season loads it."""
     return _Table.model_validate(tomllib.loads(raw.decode("utf-8")))
 
 
 def costs_nothing(model: str) -> bool:
-    """Whether a model is one of ours or somebody's agent, which no provider sends a bill for."""
+    """True for built-in models and external agents, which no provider bills."""
     return model.partition("/")[0] in FREE
 
 
 def _most_tokens(call: CallSpec) -> tuple[int, int]:
-    """The most tokens that a call can take: of input, and of output where its length is limited."""
+    """The maximum numbers of input and output tokens of a call; output is an assumption if no limit is sent."""
     size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
     unset = _SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
     return size + FRAME_TOKENS, _output_tokens(call, unset)
@@ -241,41 +241,41 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
     return int(most) if isinstance(most, int | float) else unset
 
 
-# A budget for calls: what was paid, what is under way, and whether the next call may be sent
+# A budget for calls: money spent, money reserved for calls in flight, and whether the next call may be sent
 
 AttemptId = tuple[str, int]
 """Key and number of an attempt."""
 
-_MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
+_MARGIN_S = 60.0  # a reply of another worker becomes visible at most so long after its timestamp
 _ROUNDING_USD = 1e-9
-_REPLIES_TO_LEARN: Final = 2  # before these, the most that a call may cost is held back
-_HEADROOM: Final = 1.25  # above the largest reply seen
-_HEADROOM_OF_FEW: Final = 8.0  # more, divided by the number of replies seen to the power of 1.5
-_READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
+_REPLIES_TO_LEARN: Final = 2  # before these, the maximum cost of a call is reserved
+_HEADROOM: Final = 1.25  # factor on the largest reply so far
+_HEADROOM_OF_FEW: Final = 8.0  # added to it, divided by the number of replies so far to the power of 1.5
+_READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, per model
 
 Books = tuple[
     dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
 ]  # fmt: skip
-"""What a ledger says was paid: replies at their cost, the bounds of attempts that may have been paid, models without a
-price, what replies took of their bounds, and the time of the last reply."""
+"""Spending recorded in a ledger: cost of each reply, bounds of attempts that may have been paid, models without a
+price, shares of their bounds that replies used, and the time of the last reply."""
 
 
 class SpendLimit:
-    """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
+    """Spend limit for the calls on one ledger. Before a call is sent, its expected cost is reserved.
 
-    A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
-    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after ten,
-    1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the one
-    call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept unless
-    several replies under way together turn out longer than any before them, by more than these holds leave.
+    The reservation is the bound of the call until two replies with its `Manner` have arrived. From then on it is the
+    largest shares of their bounds that these used, of input and output, times a factor: 4.1 after two replies, 1.5
+    after ten, 1.25 in the limit. Refusals, which are short, are not counted. Money spent, money reserved, and the
+    largest excess of one call's bound over its reservation never exceed ``limit_usd`` together. So the limit holds
+    unless several calls in flight turn out longer than all before them by more than these reservations leave.
 
-    A call that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is
-    sent. Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline,
-    or was under way when its run died, counts at what such a call is held at: it may have been paid. Where others pay
-    from the same ledger, theirs is read whenever calls are claimed.
+    A call that does not fit waits while replies of this run can still make room; when they cannot, nothing more is
+    sent. Every reply in the ledger counts, also of earlier runs. An attempt without a reply within its deadline, or in
+    flight when its run died, counts at its reservation, because it may have been paid. Spending of other workers on
+    the same ledger is read whenever calls are claimed.
 
-    ``bound`` is the most that a call may cost in USD, of input and output, ``cost`` what the reply of a model cost (and
-    whether it came in a batch), ``share`` the parts of its bound that a reply took; each is None where it is not known.
+    ``bound`` returns the maximum cost of a call in USD (input, output), ``cost`` the cost of a model's reply (the flag
+    is True for a batch), ``share`` the shares of its bound that a reply used; each returns None if that is unknown.
     """
 
     def __init__(
@@ -302,19 +302,19 @@ class SpendLimit:
 
     @property
     def spent(self) -> float:
-        """What was paid, and what attempts of this run that were cut off may have cost."""
+        """Money paid in USD, including the expected cost of attempts of this run that were cut off."""
         return self._paid_usd + self._held(self._cut_off.values(), least=1)
 
     @property
     def under_way(self) -> float:
-        """What is held back for that which is being asked now, here or by others."""
+        """Money in USD that is reserved for calls in flight, of this run and of other workers."""
         return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
 
     def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
-        """A call's bound before so many replies, then the most that these took, and some more."""
+        """The expected cost of a call in USD: its bound, or after ``least`` replies the largest shares of theirs."""
         shown, said, n = self._seen.get(most.manner, (0.0, 0.0, 0))
         if n < least:
             return most.usd
@@ -322,7 +322,7 @@ class SpendLimit:
         return min(shown * more, 1.0) * most.input + said * more * most.output
 
     def learn(self, manner: Manner, share: tuple[float, float]) -> None:
-        """Keep the largest parts of their bounds that replies took, of input and output, and how many there were."""
+        """Update the largest shares of their bounds that replies used, of input and output, and count the replies."""
         shown, said, n = self._seen.get(manner, (0.0, 0.0, 0))
         self._seen[manner] = max(shown, share[0]), max(said, share[1]), n + 1
 
@@ -331,11 +331,11 @@ class SpendLimit:
         return None if bound is None else Bound(*bound[:2], _manner(call))
 
     def emptied(self) -> SpendLimit:
-        """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
+        """Return an unused budget with the same limit, for any ledger."""
         return SpendLimit(self.limit_usd, self._bound, self._cost, self._share)
 
     def begin(self, ledger: Ledger) -> None:
-        """Read what was paid, before a run of calls on ``ledger``."""
+        """Load the spending recorded in ``ledger``, before a run of calls on it."""
         if self._ledger not in (None, ledger.name):
             raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
@@ -348,7 +348,7 @@ class SpendLimit:
             raise PlanError(_no_price(unknown))
 
     def check_affordable(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
-        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once."""
+        """Raise `PlanError` unless all ``calls`` without a reply and in no open batch fit the budget together."""
         asked = {call.key: call for call in calls}
         waiting = {key for key, _ in ledger.batches.attempts_under_way()}
         open_ = [asked[key] for key in ledger.pending(asked) if key not in waiting]
@@ -362,7 +362,7 @@ class SpendLimit:
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
 
     def read(self, ledger: Ledger) -> Books:
-        """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
+        """Read the spending in the ledger that this object has not counted. Called in the ledger's thread."""
         answered = ledger.answered(since=self._until - _MARGIN_S)
         unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
         in_batches = ledger.batches.answered_in_batches([answer.key for answer in unpaid])
@@ -375,7 +375,7 @@ class SpendLimit:
             else:
                 paid[answer.key, answer.number] = cost
         perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
-        # the bounds of these calls, unless they are known; of a model without a price, its name
+        # the bounds of these calls, unless they are cached; for a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
         new = sorted(key for key in keys if key not in self._bounds)
         calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
@@ -384,7 +384,7 @@ class SpendLimit:
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(answer.finished_at for answer in unpaid)])
-        # what the newest of these replies took of their bounds, some of each model
+        # the shares of their bounds that the newest of these replies used, up to a number per model
         replies: dict[str, Reply] = {}
         for answer in sorted(unpaid, key=lambda answer: -answer.finished_at) if self._share is not None else ():
             self._read[answer.model] += 1
@@ -397,7 +397,7 @@ class SpendLimit:
         return paid, owed, unknown, shares, until
 
     def load_spend(self, books: Books) -> None:
-        """Take account of what was read. Called where calls are taken."""
+        """Add the result of `read`. Called on the event loop. Raises `PlanError` if a price is unknown."""
         paid, self._perhaps, unknown, shares, self._until = books
         if unknown:
             raise PlanError(_no_price(unknown))
@@ -413,13 +413,13 @@ class SpendLimit:
             self._paid_usd += cost
 
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
-        """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more."""
+        """Reserve the expected cost of ``call``, waiting for room if needed. Returns None if it must not be sent."""
         most = self._most(call)
         if most is None:
             self.stopped = _no_price([call.model])
             self.wake()
         while most is not None and self.stopped is None and not shut():
-            # the largest amount by which one call may cost more than it is held at
+            # the largest amount by which one call may cost more than its reservation
             to_spare = max(0.0, *(cap.usd - self._expected(cap) for cap in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + to_spare
             if most.usd == 0 or self._fits(needed):
@@ -444,13 +444,13 @@ class SpendLimit:
         self.wake()
 
     def wake(self) -> None:
-        """Let everybody who waits for room look again."""
+        """Wake all callers that wait for room."""
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 class Reservation:
-    """Money held back for one attempt at a call that costs ``most``; `done` settles it."""
+    """Money reserved for one attempt at a call that costs at most ``most``; `done` settles it."""
 
     __slots__ = ("_purse", "call", "most")
 
@@ -458,7 +458,7 @@ class Reservation:
         self._purse, self.call, self.most = purse, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
-        """Release the hold; what was paid for it, or may have been, counts from now on. No attempt: it was not sent."""
+        """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
         purse = self._purse
         purse._holds.discard(self)
         if attempt is not None:
@@ -466,7 +466,7 @@ class Reservation:
             purse._mine.add(place)
             if isinstance(result, Reply):
                 share = None if purse._share is None else purse._share(self.call, result)
-                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
+                if share is not None and result.finish != "refusal":  # see SpendLimit
                     purse.learn(self.most.manner, share)
                 cost = purse._cost(self.call.model, result, False)
                 purse._pay(place, self.most.usd if cost is None else cost)
@@ -487,5 +487,5 @@ def _no_price(models: Iterable[str]) -> str:
 
 
 def _usd(amount: float) -> str:
-    """Two decimals, more where the amount is small."""
+    """Format USD with two decimals, or two significant digits for small amounts."""
     return f"{amount:.2f}" if amount >= 0.01 or amount == 0 else f"{amount:.2g}"

@@ -1,4 +1,4 @@
-"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker."""
+"""Checks before each attempt: limits per minute, requested waits and circuit breakers; and the queues of calls."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
     from assaymark.protocol import ProviderLimits
 
-# How many requests and tokens a minute a provider may get, from all who work on one ledger together.
+# Limits of requests and tokens per minute and provider, shared by all workers on one ledger.
 #
 # Before an attempt is sent, a request and its tokens are written into the ledger, into a row for the second they are
-# reserved in. No minute, wherever it starts, gets more than the limit: what was reserved counts for a minute and two
-# seconds, because an attempt is sent a moment after its reservation.
+# reserved in. No minute, wherever it starts, exceeds the limit: a reservation counts for a minute and two seconds,
+# because an attempt is sent a moment after its reservation.
 
 
 _WINDOW_S = 60.0
 _SLACK_S = 2.0  # between a reservation and the arrival of its request
 _BUCKET_S = 1.0
-_GATE = -1  # the bucket that stands for none
+_GATE = -1  # a row that is locked, not a bucket
 _CHARS_A_TOKEN = 3  # English has about 4, JSON and numbers fewer
 _TOKENS_OUT = 1024
 
@@ -47,7 +47,7 @@ _USED = sa.select(windows).where(_HERE, windows.c.bucket != _GATE).order_by(wind
 _PAST = sa.delete(windows).where(
     _HERE,
     windows.c.bucket != _GATE,
-    # Rows of the future are of a clock that was set back since: they would block everybody until it is there again.
+    # Rows in the future come from a clock that was set back since: they would block all until that time is reached.
     sa.or_(windows.c.bucket <= sa.bindparam("oldest"), windows.c.bucket > sa.bindparam("newest")),
 )
 _ADD = (
@@ -61,7 +61,7 @@ _ADD = (
 
 
 def at_least(owner: object, **limits: float) -> None:
-    """Raise `ValueError` unless these fields of a record are None or as large as this."""
+    """Raise `ValueError` unless each of these fields of a record is None or at least its limit."""
     for name, least in limits.items():
         value = getattr(owner, name)
         if value is not None and not value >= least:
@@ -69,11 +69,11 @@ def at_least(owner: object, **limits: float) -> None:
 
 
 Grant = tuple[int, int, float]
-"""How many of those that asked may be sent, the bucket they are booked in, and when the rest ask again (seconds)."""
+"""The number of requests granted, the bucket they are booked in, and the seconds until the rest should ask again."""
 
 
 def tokens_expected(call: CallSpec) -> int:
-    """A guess at the tokens of a call before it is made: a third of its characters, and the most it may answer."""
+    """Estimate the tokens of a call before it is sent: a third of its characters plus its maximum output tokens."""
     characters = sum(len(text.text) for text in call.texts)
     allowed = [call.args.get(name) for name in ("max_tokens", "max_output_tokens", "max_completion_tokens")]
     out = max((n for n in allowed if isinstance(n, int)), default=_TOKENS_OUT)
@@ -84,7 +84,7 @@ def reserve(
     connection: sa.Connection, store: Store, provider: str, limits: ProviderLimits, tokens: Sequence[int],
     corrections: Mapping[int, int],
 ) -> Grant:  # fmt: skip
-    """Book as many requests as the limits leave room for, in the order given."""
+    """Book as many requests as the limits allow, in the order given, after ``corrections`` to earlier bookings."""
     at = {"at": plain(provider)}
     gate = {"provider": at["at"], "bucket": _GATE, "requests": 0, "tokens": 0}
     connection.execute(store.insert_new(windows), gate)
@@ -119,7 +119,7 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 
 @lru_cache(maxsize=256)
 def provider_of(model: str) -> str:
-    """Who answers for a model: what comes before the first slash; of external agents, which of them it is."""
+    """The provider of a model: the part of its name before the first slash; for external agents, host or callable."""
     provider, _, rest = model.partition("/")
     if provider in _WITH_ADDRESS:
         return f"{provider}/{rest.partition('/')[0]}"
@@ -127,7 +127,7 @@ def provider_of(model: str) -> str:
 
 
 class Endpoint(NamedTuple):
-    """Where calls go and with which key: what fails behind one door says nothing about another of the same provider."""
+    """Provider, address and key of calls: failures at one endpoint say nothing about another of the same provider."""
 
     provider: str
     address: str | None = None
@@ -136,12 +136,12 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         if self.address is None:
             return self.provider
-        # An address that is none may hold a secret.
+        # A malformed address may hold a secret.
         return f"{self.provider} at {self.address if _ADDRESS.fullmatch(self.address) else 'another address'}"
 
 
 def endpoint_of(call: CallSpec) -> Endpoint:
-    """The door of a call: its provider, with the ``base_url`` and ``api_key_env`` that its arguments name."""
+    """The endpoint of a call: its provider, with the ``base_url`` and ``api_key_env`` of its arguments."""
     address, key = call.args.get("base_url"), call.args.get("api_key_env")
     return Endpoint(
         provider_of(call.model), None if address is None else str(address), None if key is None else str(key)
@@ -150,7 +150,7 @@ def endpoint_of(call: CallSpec) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerPolicy:
-    """How long a run bears with a provider that fails."""
+    """Number of failures in a row after which a provider gets a pause of ``cool_down_s``, then a last trial call."""
 
     failures: int = 20
     cool_down_s: float = 60.0
@@ -160,11 +160,11 @@ class CircuitBreakerPolicy:
 
 
 class Breaker:
-    """What a run knows about the health of one provider. Times are seconds of one monotonic clock, handed in."""
+    """Circuit breaker of one endpoint. Times are arguments: seconds of one monotonic clock."""
 
     def __init__(self, provider: str, patience: CircuitBreakerPolicy) -> None:
         self.stopped: str | None = None
-        """Why this provider is not asked any more, in one line; None while it is."""
+        """The reason why no more calls go to this provider, in one line; None while they do."""
         self._provider, self._patience = provider, patience
         self._failures = 0
         self._open_until: float | None = None
@@ -172,36 +172,36 @@ class Breaker:
         self._hold_until = -math.inf
 
     def wait_s(self, now: float) -> float:
-        """Seconds until it is worth asking `take` again; 0: now; infinite: when something has changed."""
+        """Seconds until `take` may succeed; 0: now; infinite: only after a change of state."""
         if self.stopped is not None or self._trial:
             return math.inf
         until = self._hold_until if self._open_until is None else max(self._hold_until, self._open_until)
         return max(0.0, until - now)
 
     def take(self, now: float) -> bool | None:
-        """Leave to send one attempt: None is no leave, and True says that it is the one that is tried out."""
+        """Ask to send one attempt: None means no, True that it is the trial after a pause, False a normal attempt."""
         if self.wait_s(now) > 0:
             return None
         self._trial = self._open_until is not None
         return self._trial
 
     def give_back(self, trial: bool) -> None:
-        """The attempt was not sent after all."""
+        """Return an unused permission: the attempt was not sent."""
         self._trial = self._trial and not trial
 
     def answered(self) -> None:
-        """An attempt brought a reply, or a refusal that is no sign of bad health."""
+        """Record a reply, or a refusal that is no sign of an unhealthy provider."""
         self._failures, self._open_until, self._trial = 0, None, False
 
     def failed(self, error: ModelError, *, trial: bool, now: float) -> None:
-        """An attempt failed. ``trial`` is what `take` said of it."""
+        """Record a failed attempt. ``trial`` is the value that `take` returned for it."""
         self.give_back(trial)
-        name = f"{self._provider.partition(' ')[0]}: "  # most models of providers say it, and where they asked
+        name = f"{self._provider.partition(' ')[0]}: "  # most messages of providers begin with it
         if error.quota:
             self._stop(str(error) if str(error).startswith(name) else f"{self._provider}: {error}")
         elif not error.retryable:
             self.answered()
-        elif error.retry_after is not None:  # it is there and says when to come back
+        elif error.retry_after is not None:  # the provider is up and says when to retry
             self._hold_until = max(self._hold_until, now + asked_wait_s(error))
         else:
             self._failures += 1
@@ -216,26 +216,26 @@ class Breaker:
 
 
 def asked_wait_s(error: ModelError) -> float:
-    """The seconds that a provider asked to wait, between 0 and 300; 0 if it asked for none."""
+    """The wait that a provider asked for, in seconds between 0 and 300; 0 if it asked for none."""
     asked = error.retry_after or 0.0
     return min(max(asked, 0.0), _LONGEST_WAIT_S) if math.isfinite(asked) else _LONGEST_WAIT_S
 
 
 Reserve = Callable[[Sequence[int], Mapping[int, int]], Awaitable[Grant]]
-"""Books requests with so many tokens each, after corrections to what was booked; see `limits.reserve`."""
+"""Books requests by their numbers of tokens, after corrections to earlier bookings; see `reserve`."""
 
 Booking = tuple[int, int]
-"""The bucket that an attempt was booked in, and with how many tokens."""
+"""The bucket in which an attempt was booked, and its number of tokens."""
 
-_LOOK_AGAIN_S = 5.0  # replies that took fewer tokens than expected make room earlier
+_LOOK_AGAIN_S = 5.0  # replies that used fewer tokens than expected make room earlier
 _LONGEST_S = 3600.0
 
 Permit = tuple[bool, Booking | None]
-"""Leave to send one attempt, to be handed back to its gate with what came of it; True: it is the one tried out."""
+"""Permission to send one attempt, returned to its gate with the result; True: it is the trial after a pause."""
 
 
 class Gate:
-    """What every attempt at one provider passes first. One for each `Endpoint` of a run."""
+    """Admission of attempts to one `Endpoint`: circuit breaker, requested waits and rate limits."""
 
     def __init__(self, provider: str, patience: CircuitBreakerPolicy, reserve: Reserve | None) -> None:
         self._breaker, self._reserve = Breaker(provider, patience), reserve
@@ -247,21 +247,21 @@ class Gate:
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing is sent to this provider any more; None while it is asked."""
+        """The reason why no more calls go to this provider; None while they do."""
         return self._breaker.stopped
 
     @property
     def shut(self) -> bool:
-        """Whether no attempt will be sent any more, for whatever reason."""
+        """True if no attempt will be sent any more, for any reason."""
         return self._closed or self._breaker.stopped is not None
 
     def close(self) -> None:
-        """Let nothing more through: the run is stopping."""
+        """Admit nothing more, because the run is stopping."""
         self._closed = True
         self._wake()
 
     async def enter(self, call: CallSpec) -> Permit | None:
-        """Wait until an attempt at ``call`` may be sent. None: it may not, now or later in this run."""
+        """Wait until an attempt at ``call`` may be sent. Returns None if it must not be sent in this run."""
         while not self.shut:
             if (wait := self._breaker.wait_s(time.monotonic())) > 0:
                 await self._until(wait)
@@ -273,14 +273,14 @@ class Gate:
         return None
 
     async def pause(self, seconds: float) -> bool:
-        """Wait before another attempt; False when there will be none."""
+        """Wait before another attempt; False if the gate was shut meanwhile."""
         until = time.monotonic() + seconds
         while not self.shut and (left := until - time.monotonic()) > 0:
             await self._until(left)
         return not self.shut
 
     def back(self, permit: Permit, result: Reply | ModelError | None) -> None:
-        """Take note of how an attempt ended; None: it was not sent."""
+        """Record the result of an attempt; None: it was not sent."""
         trial, booking = permit
         if result is None:
             self._breaker.give_back(trial)
@@ -289,13 +289,13 @@ class Gate:
         else:
             self._breaker.answered()
             if booking is not None and result.input_tokens is not None and result.output_tokens is not None:
-                bucket, tokens = booking  # the next booking takes account of what the reply says it took
+                bucket, tokens = booking  # the next booking corrects this one by the tokens that the reply reports
                 more = result.input_tokens + result.output_tokens - tokens
                 self._corrections[bucket] = self._corrections.get(bucket, 0) + more
         self._wake()
 
     async def _until(self, seconds: float) -> None:
-        """Wait so long, or until something has changed."""
+        """Wait for ``seconds`` or until a change of state."""
         with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, _LONGEST_S)):
                 await self._changed.wait()
@@ -314,7 +314,7 @@ class Gate:
         return None if bucket is None else (bucket, tokens)
 
     async def _serve(self) -> None:
-        """Book for all who wait, in one transaction, first come first served, until nobody does."""
+        """Book for all waiting attempts in one transaction, first come first served, until none waits."""
 
         def tell(bucket: int | None, n: int) -> None:
             for _ in range(n):
@@ -328,7 +328,7 @@ class Gate:
                 asked = [tokens for tokens, _ in self._waiting]
                 granted, bucket, wait_s = await self._reserve(asked, corrections)
                 tell(bucket, granted)
-                if granted < len(asked):  # those that came meanwhile have not been refused
+                if granted < len(asked):  # attempts that joined meanwhile were not refused
                     await self.pause(min(wait_s, _LOOK_AGAIN_S))
             tell(None, len(self._waiting))
         except Exception as exc:
@@ -338,12 +338,12 @@ class Gate:
                     waiting.set_exception(exc)
 
 
-# Who asks which call, where several workers share a ledger: claims with a lease, numbered so that a late one is known
+# Queue of a ledger that several workers share: leases on calls, with fencing tokens that reveal a late worker
 
 _SERVER_NOW: Final = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _FREE: Final = f"expires_at < {_SERVER_NOW} AND (failed_at IS NULL OR failed_at < :since)"
 
-# The row that is locked is the row that changes: so one that was claimed meanwhile is seen to be, and passed over.
+# The row that is locked is the row that changes, so one that was claimed meanwhile is skipped.
 _CLAIM: Final = f"""
 WITH free AS (
     SELECT key FROM queue WHERE {{which}} AND {_FREE} ORDER BY key LIMIT :n FOR UPDATE SKIP LOCKED
@@ -371,7 +371,7 @@ _ANY_LEFT: Final = sa.text(
     "SELECT EXISTS (SELECT 1 FROM queue WHERE model = :model AND worker IS DISTINCT FROM :worker "
     "AND (failed_at IS NULL OR failed_at < :since)) AS any_left"
 )
-# One statement for the call and its place in the queue: a call that has its reply never gets a place again.
+# One statement inserts the call and its row in the queue: a call that has its reply is never queued again.
 _ENQUEUE: Final = sa.text("""
 WITH new AS (
     INSERT INTO calls (key, model, spec, planned_at)
@@ -390,7 +390,7 @@ _OPEN_ATTEMPTS = sa.select(schema.attempts).where(
 
 
 class Leases:
-    """The queue of a ledger that workers share: a row for each planned call without a reply. See `Ledger.leases`."""
+    """The call queue of a shared ledger, with a row for each planned call without a reply. See `Ledger.leases`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -399,7 +399,7 @@ class Leases:
         self, worker: str, n: int, lease_s: float, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
     ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
-        """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
+        """Lease up to ``n`` free calls. Returns (key, fencing token) of each, and the count of attempts now lost."""
         which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:
@@ -416,28 +416,28 @@ class Leases:
         return claims, len(lost)
 
     def commit(self, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
-        """`Ledger.commit` for attempts that are made under claims: keys, each with its fence."""
+        """`Ledger.commit` for leased calls: keys with their fencing tokens."""
         return database.commit(self._store, begins, ends)
 
     def renew(self, worker: str, lease_s: float) -> int:
-        """Let every lease of this worker run for ``lease_s`` seconds from now. Returns how many it has."""
+        """Extend every lease of this worker to ``lease_s`` seconds from now. Returns their number."""
         return self._change(_RENEW, {"worker": worker, "lease_s": lease_s})
 
     def release(self, worker: str, keys: Collection[str] | None = None) -> int:
-        """Let go of what this worker holds, or of these calls only. Returns how many they were."""
+        """Release all leases of this worker, or those on ``keys``. Returns their number."""
         return self._change(_RELEASE, {"worker": worker, "keys": None if keys is None else list(keys)})
 
     def open_keys(self, keys: Sequence[str], since: float) -> set[str]:
-        """Those of these calls that have no reply and were not given up at ``since`` or later."""
+        """Return those of ``keys`` that have no reply and were not given up at ``since`` or later."""
         return {row["key"] for row in self._store.rows_among(_NOT_GIVEN_UP, keys, since=since)}
 
     def any_left(self, model: str, since: float, worker: str | None = None) -> bool:
-        """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
+        """True if some call of this model has no reply, was not given up since ``since`` and is not leased by us."""
         (row,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
         return bool(row["any_left"])
 
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
-        """Write down planned calls, and queue those that are new. Returns how many they were."""
+        """Record planned calls and queue the new ones. Returns the number of new calls."""
         new = 0
         for group in groups(planned, _CALLS_A_STATEMENT):
             columns = {"keys": "key", "models": "model", "specs": "spec", "times": "planned_at"}
@@ -456,7 +456,7 @@ _KEYS_A_CLAIM = 500
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call to be asked now. ``fence`` is that of the claim it is held by, None where no claim is needed."""
+    """A call to be sent now. ``fence`` is the fencing token of its lease, None if no lease is needed."""
 
     key: str
     call: CallSpec
@@ -464,7 +464,7 @@ class PendingCall:
 
 
 class Work:
-    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply."""
+    """The calls of a run, by lane (`lane_of_call`). Without ``calls``: all planned calls that have no reply."""
 
     def __init__(
         self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None
@@ -479,18 +479,18 @@ class Work:
         for key, call in (calls or {}).items():
             self._todo.setdefault(lane_of_call(call), []).append(key)
         for keys in self._todo.values() if self.leases else ():
-            keys.reverse()  # taken from the end
+            keys.reverse()  # popped from the end
         planned = sizes if self.leases is None and calls is None else ()
         self._planned = {model: iter(ledger.pending_of(model)) for model in planned}
 
     def ready(self, lane: str) -> list[PendingCall]:
-        """The calls of a lane that need not be fetched."""
+        """The calls of a lane that need no fetch from the ledger."""
         if self._calls is None or self.leases is not None:
             return []
         return [PendingCall(key, self._calls[key]) for key in self._todo.pop(lane)]
 
     def more(self, lane: str, n: int) -> list[PendingCall] | None:
-        """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
+        """Fetch about ``n`` calls of a lane. Empty: other workers hold the rest, try again; None: none is left."""
         if self.leases is None:
             claims = [(key, 0) for key in islice(self._planned.get(lane, ()), n)]
             return self._dues(claims) if claims else None
@@ -511,24 +511,24 @@ class Work:
         return [] if todo else None
 
     def commit(self, begins: Sequence[PendingCall], ends: Sequence[End]) -> Committed:
-        """Write down how attempts ended and which begin."""
+        """Record the ends of some attempts and the beginnings of others."""
         if self.leases is not None:
             return self.leases.commit([(due.key, due.fence or 0) for due in begins], ends)
         begun = self._ledger.commit([due.key for due in begins], ends)
         return list(begun), sum(end.reply is not None for end in ends)
 
     def renew(self) -> None:
-        """Keep what is held."""
+        """Extend all leases."""
         if self.leases is not None:
             self.leases.renew(self.worker, self._lease_s)
 
     def requeue(self, dues: Collection[PendingCall] | None = None) -> None:
-        """These are not asked after all, or nothing that is still held: others may."""
+        """Release these calls to other workers, or all that are leased."""
         if self.leases is not None:
             self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
     def _dues(self, claims: Sequence[tuple[str, int]]) -> list[PendingCall]:
-        """Planned calls; the texts that many of them show are remembered."""
+        """Load claimed calls from the ledger; texts that many of them share are cached."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
         calls = self._ledger.load([key for key, _ in claims], self._texts)
@@ -546,6 +546,6 @@ class Work:
 
 
 def lane_of_call(call: CallSpec) -> str:
-    """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
-    door = endpoint_of(call) if call.args else None
-    return f"{call.model} {door.address} {door.key}" if door and door[1:] != (None, None) else call.model
+    """The model and endpoint of a call: calls of one model to different endpoints must not wait for each other."""
+    where = endpoint_of(call)[1:] if call.args else (None, None)
+    return call.model if where == (None, None) else f"{call.model} {where[0]} {where[1]}"

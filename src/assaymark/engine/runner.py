@@ -1,4 +1,4 @@
-"""Making calls: each is asked once, every attempt has a deadline, and whatever happens the ledger stays right."""
+"""The runner of calls: each call is answered once, every attempt has a deadline, and the ledger stays consistent."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from assaymark.protocol import ProviderLimits
 from assaymark.records import canonical_json
 
 Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
-"""Who was asked, and why nothing can be made of the reply, in words; None if something can."""
+"""Returns the model and the reason why a reply is unusable, in words; None if it is usable."""
 
 FIRST: Final = 20
-"""So many replies without a usable one among them, and a model is asked no further."""
+"""A model is stopped if none of its first replies, this many, is usable."""
 
 _LINE_CHARS: Final = 100
 
 
 class Watch:
-    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on."""
+    """Stops a model with given arguments when its calls always fail or its first replies are all unusable."""
 
     def __init__(self, unusable: Unusable | None = None) -> None:
         self._unusable = unusable
@@ -52,20 +52,20 @@ class Watch:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One line for each model that is asked no further."""
+        """One line for each stopped model."""
         return tuple(dict.fromkeys(self._stopped.values()))
 
     def stopped(self, call: CallSpec) -> bool:
-        """Whether a call is not to be sent any more."""
+        """True if a call must not be sent any more."""
         return bool(self._stopped) and _manner(call) in self._stopped
 
     def failed(self, call: CallSpec, error: ModelError) -> None:
-        """An attempt failed for good."""
+        """Record a final failure of a call."""
         if error.always:
             self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
 
     def replied(self, call: CallSpec, reply: Reply) -> None:
-        """A reply came."""
+        """Record a reply."""
         if self._unusable is None:
             return
         manner = _manner(call)
@@ -83,34 +83,34 @@ class Watch:
 
 
 def first_line(text: str) -> str:
-    """The first line of a reply, printable, cut short and quoted."""
+    """Return the first line of a reply: printable, shortened and quoted."""
     line = next((line.strip() for line in text[: 40 * _LINE_CHARS].splitlines() if line.strip()), "")
     shown = one_line(line, _LINE_CHARS)
     return repr(shown) if shown else "an empty reply"
 
 
 def _manner(call: CallSpec) -> str:
-    """Everything about a call but its texts."""
+    """Model and arguments of a call, without its texts."""
     return f"{call.model} {canonical_json([call.args, call.effort, call.temperature, call.schema is None])}"
 
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-"""Called with how many calls have their reply, and of how many, whenever a group is committed."""
+"""Called with the number of answered calls and the number of all calls, after each commit."""
 
 OnReply = Callable[[str, Reply], None]
-"""Called with which model was asked and what it replied, when the reply is on the disk."""
+"""Called with the model and its reply once the reply is durable."""
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF_S = 300.0
-_MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
-_ANSWERS = 4  # for each call that it turns away, at least, where a model refuses and is not asked wrongly
-_LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at most
+_MOST_PUT_OFF = 30  # times that a provider may ask to wait before a call is given up
+_ANSWERS = 4  # a model that answers at least so many calls for each rejected one refuses; below, the calls are wrong
+_LOOK_AGAIN_S = (0.02, 1.0)  # first and longest pause while other workers hold the remaining calls
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call without a reply after so many attempts, and the last reason. The next run asks it again."""
+    """A call that has no reply after ``attempts`` attempts, and the last error. The next run sends it again."""
 
     key: str
     model: str
@@ -120,12 +120,12 @@ class Failure:
 
 
 Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
-"""How calls are made: concurrency, deadline, attempts, the first pause, patience and limits; see `run_calls`."""
+"""Options of a run: concurrency, deadline, attempts, first pause, circuit breaker and limits; see `run_calls`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run did: ``planned = already + made + elsewhere + len(failed) + left``."""
+    """Counts of a run: ``planned = already + made + elsewhere + len(failed) + left``."""
 
     planned: int
     already: int
@@ -141,12 +141,12 @@ class RunSummary:
 
     @property
     def left(self) -> int:
-        """Calls that were not tried to the end: the run was interrupted, a provider stopped, or others gave them up."""
+        """Calls not finished: the run was interrupted, a provider stopped, or other workers gave them up."""
         return self.planned - self.already - self.made - self.elsewhere - len(self.failed)
 
 
 class Run:
-    """One run: its workers, its gates, its journal and its tally."""
+    """One run of calls: its workers, gates, write queue and counts."""
 
     def __init__(
         self, ledger: Ledger, work: Work, manner: Manner, planned: int, already: int, progress: Progress | None,
@@ -165,19 +165,19 @@ class Run:
         self.made = self.retried = self.deferred = self.in_flight_bound = 0
         self.failed: list[Failure] = []
         self.rate_limited: dict[str, tuple[Attempt, ModelError]] = {}
-        """The last attempts at failed calls that the provider turned away for good, by key."""
+        """The last attempts at calls that the provider rejected for good, by key."""
         self.interrupted = False
 
     @property
     def stopped(self) -> tuple[str, ...]:
-        """One line for each provider or model that was not asked to the end, and one for a budget that is used up."""
+        """One line for each provider or model that was stopped, and one for an exhausted budget."""
         lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
         if self.purse is not None:
             lines.append(self.purse.stopped)
         return tuple(line for line in lines if line is not None)
 
     async def ask(self, models: Mapping[str, Model]) -> None:
-        """Ask every call there is; returns when each has ended, or after a drain."""
+        """Send every call; return when each has ended, or when calls in flight have ended after a stop."""
 
         async def work_on(feed: _Feed) -> None:
             try:
@@ -210,19 +210,19 @@ class Run:
             try:
                 writer = asyncio.create_task(self._journal.run())
                 crew = asyncio.gather(*workers)
-                crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
+                crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # reported below
                 both: set[asyncio.Future[Any]] = {crew, writer}
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-                if writer.done():  # it cannot write: nobody may send anything more
+                if writer.done():  # it failed: nothing more may be sent
                     crew.cancel()
-                    await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
+                    await asyncio.gather(crew, return_exceptions=True)  # the cancellation is expected
                 self._journal.close()
                 await writer
                 await crew
             finally:
                 if renewing is not None:
                     renewing.cancel()
-                with suppress(LedgerError):  # leases that cannot be given back end by themselves
+                with suppress(LedgerError):  # leases that cannot be released expire
                     await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
@@ -246,7 +246,7 @@ class Run:
                     self.watch.replied(due.call, result)
                 self._journal.end(End(attempt, "replied", reply=result), partial(self._replied, place, due, result))
                 return
-            # being asked to wait is no failure, but not without end either
+            # a request to wait is not a failure, but their number is limited
             asked_to_wait = result.error.retryable and result.error.retry_after is not None
             deferrals += asked_to_wait
             patient = sent - deferrals < self._tries and deferrals <= _MOST_PUT_OFF
@@ -264,7 +264,7 @@ class Run:
                     self._halt(result.defect)
                 return
             self.deferred += asked_to_wait
-            # doubling, and spread by the key so that retries do not come in step
+            # exponential, with jitter from the key so that retries are not synchronised
             spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
             pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
             pause_s = max(asked_wait_s(result.error), pause_s)
@@ -278,7 +278,7 @@ class Run:
     async def _leave(
         self, gate: Gate, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
-        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
+        """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
         hold: Reservation | None = None
         if self.purse is not None:
             hold = await self.purse.take(due.call, lambda: gate.shut)
@@ -300,7 +300,7 @@ class Run:
         return done
 
     def gate(self, thread: Executor, call: CallSpec) -> Gate:
-        """What every attempt at a call passes first."""
+        """Return the gate of a call's endpoint, made when it is first needed."""
         door = endpoint_of(call)
         if door not in self._gates:
             limits = self._limits.get(door.provider)
@@ -324,7 +324,7 @@ class Run:
             self._on_reply(due.call.model, reply)
 
     def take_as_refusals(self) -> None:
-        """Record as refused what a model that answers nearly all calls turned away for good."""
+        """Record rejected calls as refusals if their model answers nearly all others."""
         count = Counter(failure.model for failure in self.failed if failure.key in self.rate_limited)
         answered = self.ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
@@ -339,7 +339,7 @@ class Run:
         self.failed = [failure for failure in self.failed if failure.key not in refused]
 
     def summary(self, orphaned: int, open_: int) -> RunSummary:
-        """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""
+        """Return the counts of the run. ``open_``: in a shared ledger, the number of its calls without a reply now."""
         elsewhere = 0
         if self.work.leases is not None:
             orphaned = self.work.lost
@@ -350,7 +350,7 @@ class Run:
         )  # fmt: skip
 
     def interrupt(self) -> None:
-        """Let what is under way finish, and start nothing new."""
+        """Let calls in flight finish and start no new ones."""
         if not self.over.is_set():
             _LOG.warning(
                 "stopping: calls under way end first (%d left), nothing more is sent; a second Ctrl-C does not wait",
@@ -360,7 +360,7 @@ class Run:
         self._stop()
 
     def _halt(self, defect: BaseException) -> None:
-        """Start nothing more; the first defect is raised when what is under way has ended."""
+        """Start no new calls; the first exception is raised when calls in flight have ended."""
         self._defect = self._defect or defect
         self._stop()
 
@@ -373,32 +373,32 @@ class Run:
 
 
 class _Feed:
-    """The calls of one lane, fetched when its workers have run out of them."""
+    """The source of calls of one lane, which fetches more when its workers have run out."""
 
     def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
         self._run, self._thread, self._lane, self._n = run, thread, lane, n
         self._dues = deque(run.work.ready(lane))
-        self.aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
+        self.aside: list[PendingCall] = []  # kept leased until the end, so that they are not fetched again
         self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
 
     @property
     def _shut(self) -> bool:
-        """Whether nothing more may be sent, as far as the doors of its calls are known."""
+        """True if nothing more may be sent: the run is stopping, or all gates of its calls so far are shut."""
         return self._run.over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
 
     def gate(self, due: PendingCall) -> Gate:
-        """What an attempt at a call passes first."""
+        """Return the gate of a call."""
         gate = self._run.gate(self._thread, due.call)
         self._gates.add(gate)
         return gate
 
     async def next(self) -> PendingCall | None:
-        """The next call whose door is not shut; None when there is none left, or nothing more may be sent."""
+        """Return the next call whose gate is open; None if no call is left or nothing more may be sent."""
         while not self._shut:
             if not self._dues:
-                async with self._fetching:  # one fetches, the others wait for what it brings
+                async with self._fetching:  # one worker fetches, the others wait for it
                     if not self._dues and not await self._fetch():
                         return None
                 continue
@@ -409,7 +409,7 @@ class _Feed:
         return None
 
     async def requeue(self) -> None:
-        """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
+        """Release the calls set aside to other workers, and all waiting ones if nothing more may be sent."""
         given_back, self.aside = self.aside, []
         if self._shut:
             given_back += self._dues
@@ -425,7 +425,7 @@ class _Feed:
             self._dues.extend(due or ())
             if due:
                 run = self._run
-                if run.purse is not None and run.work.renew_every_s is not None:  # see what others have paid
+                if run.purse is not None and run.work.renew_every_s is not None:  # count spending of other workers
                     run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
                 return True
             if due is not None:
@@ -446,25 +446,25 @@ def run_calls(
     purse: SpendLimit | None = None, progress: Progress | None = None, on_reply: OnReply | None = None,
     watch: Watch | None = None,
 ) -> RunSummary:  # fmt: skip
-    """Ask every call that has no reply yet, and write down what comes back.
+    """Send every call that has no reply yet, and record the replies.
 
-    A call that fails in a way that may pass (`ModelError` with ``retryable``, or ``deadline_s``) is tried again,
-    ``attempts`` times at most, after a pause of ``backoff_s`` that doubles; other failures are written down and the run
-    goes on. A call that the provider turned away for good is answered by that: it has a reply that ended in
-    ``refusal``, if a content filter said so, or if the model answers at least four calls for each that it turns away. A
-    provider that asks to wait is not asked by this run until then, at most 300 seconds, and that counts as no failure.
-    One that fails again and again, or has no money left, is not asked any more (``patience``); the others are. SIGINT
-    and SIGTERM let what is under way finish and start nothing new; a second signal acts as usual. It has its own event
-    loop, and can be called inside of one, as in a notebook.
+    A call with a transient failure (`ModelError` with ``retryable``, or no reply within ``deadline_s``) is retried, up
+    to ``attempts`` attempts, after a pause of ``backoff_s`` that doubles; other failures are recorded and the run
+    continues. A call that the provider rejected for good gets a reply that ended in ``refusal`` if a content filter was
+    the reason, or if the model answers at least four calls for each rejected one. If a provider asks to wait, this run
+    waits, at most 300 seconds, and does not count that as a failure. A provider that fails repeatedly or has no credit
+    left gets no more calls (``patience``); the others continue. On SIGINT or SIGTERM, calls in flight finish and no new
+    ones start; a second signal acts as usual. The function has its own event loop and can be called from within one, as
+    in a notebook.
 
-    A file is held exclusively meanwhile. In a database other workers may go through the same calls, each held by a
-    lease of ``lease_s``; this returns when no call is left that anybody could still answer. ``concurrency`` is for each
-    model (behind each address and key), ``limits`` a minute for each provider, kept by all who work on this ledger.
-    When the next call does not fit the ``purse``, nothing more is sent. ``progress`` is called with ``(replied,
-    planned)`` after each commit, ``on_reply`` with ``(model, reply)`` when a reply is on the disk. Before any call it
-    raises `PlanError` (a budget, and a call without a price), `UnknownNameError` (a model that is not in ``models``)
-    or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
-    `ModelError`, after what was under way is written down.
+    A ledger in a file is locked meanwhile. In a database, other workers may process the same calls, each under a lease
+    of ``lease_s``; the function returns when no call is left that any worker could still answer. ``concurrency`` holds
+    per model (and address and key), ``limits`` per minute and provider, over all workers on this ledger. When the next
+    call does not fit the budget ``purse``, nothing more is sent. ``progress`` is called with ``(replied, planned)``
+    after each commit, ``on_reply`` with ``(model, reply)`` when a reply is durable. Raises, before any call,
+    `PlanError` (a budget is set and a call has no price), `UnknownNameError` (a model is not in ``models``) or
+    `LedgerError` (another run holds the ledger, or calls are in batches); later, once calls in flight are recorded,
+    any exception of a model other than `ModelError`.
     """
     for name, value, least in (("concurrency", concurrency, 1), ("attempts", attempts, 1), ("backoff_s", backoff_s, 0)):
         if not value >= least:
@@ -477,7 +477,7 @@ def run_calls(
         asked: dict[str, CallSpec] = {}
         pending: dict[str, CallSpec] | None = None
         with ThreadPoolExecutor(1, "looking over") as thread:
-            # beside the work of the block, see that the ledger is sound: before anything is written or paid for
+            # check the ledger's structure in parallel, before anything is written or paid for
             sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
@@ -485,7 +485,7 @@ def run_calls(
                     raise UnknownNameError("model", name, list(models))
                 pending = {key: asked[key] for key in ledger.pending(asked)}
             sizes = _sizes(ledger, models) if pending is None else Counter(map(lane_of_call, pending.values()))
-            # Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it.
+            # Refuse to send calls that are in an open batch. In a shared ledger, the leases prevent that.
             if ledger.leases is None:
                 inside = {key for key, _ in ledger.batches.attempts_under_way()}
                 if n := len(inside if pending is None else inside.intersection(pending)):
@@ -503,7 +503,7 @@ def run_calls(
         some = (
             [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
         )
-        if work.sizes:  # if the prices of these are known where there is a budget
+        if work.sizes:
             if purse is not None:
                 purse.check(ledger.load(some, {}) if pending is None else pending.values())
                 purse.begin(ledger)
@@ -516,11 +516,11 @@ def run_calls(
 
 
 def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> RunSummary:
-    """Ask the calls that others have planned, until none is left without a reply; ``manner`` is as in `run_calls`.
+    """Send the planned calls of a ledger until each has a reply; ``manner`` holds the options of `run_calls`.
 
-    Start as many of these as you like, on as many machines, with a ledger in a database. A ledger in a file has one
-    at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
-    worker was there. ``planned`` of the summary counts what had no reply at the start.
+    With a ledger in a database, any number of workers may run, on any number of machines; with a file, one at a time.
+    Calls of models that are not in ``models`` are left to other workers, and so are calls that another worker gave up
+    during this run. ``planned`` of the summary is the number of calls without a reply at the start.
     """
     return run_calls(ledger, None, models, **manner)
 

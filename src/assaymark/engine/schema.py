@@ -1,4 +1,4 @@
-"""Between the rows of a ledger and our records, checking on the way in that each row is as it was written."""
+"""Tables of a ledger and conversion between their rows and records; each row is verified when it is read."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, seal, t
 from assaymark.engine.calls import Text as PromptText
 from assaymark.errors import LedgerError
 
-# The tables of a ledger. Every row of the record can be checked against a sha256: no damage is read as a result.
+# The tables of a ledger. Every row of the record can be checked against a sha256, so that damage is detected.
 #
 # ``calls.key`` is the sha256 of ``calls.spec`` and ``objects.sha256`` that of the unpacked bytes; the rows of the other
-# tables carry a `seal` over their fields. ``queue`` and ``windows`` are no part of the record: they say who is asking
-# what just now, change all the time, and carry no seal.
+# tables carry a `seal` over their fields. ``queue`` and ``windows`` are not part of the record: they hold the current
+# work of the workers, change all the time, and carry no seal.
 
 
 SCHEMA = "1"
@@ -54,7 +54,7 @@ objects = Table(
     Column("kind", String(20), nullable=False),
     Column("codec", String(8), nullable=False),
     Column("size", BigInteger, nullable=False),
-    Column("bytes", LargeBinary),  # NULL: in a file, see objects.py
+    Column("bytes", LargeBinary),  # NULL: in a file, see SqliteStore.keep
 )
 
 calls = Table(
@@ -93,14 +93,14 @@ sources = Table(
 )  # fmt: skip
 
 traffic = MetaData()
-"""Tables that are not the record. `queue` is only where workers share a ledger; `windows` is made when needed."""
+"""Tables outside the record. Only shared ledgers have `queue`; `windows` is created when needed."""
 
 queue = Table(
     "queue",
     traffic,
     Column("key", String(64), primary_key=True),  # a row for each planned call without a reply
     Column("model", Text, nullable=False),
-    Column("fence", BigInteger, nullable=False, server_default="0"),  # how often it was claimed
+    Column("fence", BigInteger, nullable=False, server_default="0"),  # fencing token: the number of claims so far
     Column("worker", String(64)),
     Column("expires_at", Double, nullable=False, server_default="0"),
     Column("failed_at", Double),
@@ -111,37 +111,37 @@ windows = Table(
     "windows",
     traffic,
     Column("provider", Text, primary_key=True),
-    Column("bucket", BigInteger, primary_key=True),  # a stretch of time; -1: the row that reservations queue up at
+    Column("bucket", BigInteger, primary_key=True),  # a second; -1: the row that reservations lock
     Column("requests", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
 )
 
 
 def sealed(table: Table, *fields: str | int | float | None) -> dict[str, Any]:
-    """The row of a table whose last column is the seal over the others."""
+    """Return the row of a table whose last column is the seal over the others."""
     return dict(zip(table.c.keys(), (*fields, seal(*fields)), strict=True))
 
 
 def check_sealed(table: Table, row: Row, name: str) -> list[Any]:
-    """The fields of such a row; `LedgerError` unless it is as it was written."""
+    """Return the fields of a sealed row. Raises `LedgerError` if it has changed since it was written."""
     fields = [row[column] for column in table.c.keys()[:-1]]
     _check(row, name, *fields)
     return fields
 
 
-# The tables of a ledger that batches of calls are written down in. Their rows carry a `seal` like all of the record.
+# The tables of batches of calls. Their rows carry a `seal` like all of the record.
 #
-# A ledger made before there were batches gets them when it first has one; nothing else of it changes.
+# A ledger without them gets them with its first batch; nothing else of it changes.
 
 
 batches = Table(
     "batches",
     metadata,
     Column("label", String(64), primary_key=True),
-    Column("lane", Text, nullable=False),  # see models.batch_parts.lane_of
+    Column("lane", Text, nullable=False),  # see providers.batches.lane_of
     Column("status", String(12), nullable=False),
     Column("remote", Text),  # the id that the provider gave it
-    Column("certain", Integer, nullable=False),  # 0: the id was guessed at
+    Column("certain", Integer, nullable=False),  # 0: the id is a guess
     Column("begun_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("note", Text),
@@ -154,13 +154,13 @@ batch_calls = Table(
     Column("label", String(64), ForeignKey(batches.c.label), primary_key=True),
     Column("key", String(64), primary_key=True),
     Column("number", Integer, nullable=False),
-    Column("fence", BigInteger),  # of the claim it is asked under, where workers share the ledger
+    Column("fence", BigInteger),  # of its lease, in a shared ledger
     Column("seal", String(64), nullable=False),
     ForeignKeyConstraint(["key", "number"], [attempts.c.key, attempts.c.number]),
 )
 
 ALL = (batches, batch_calls)
-"""Both of them."""
+"""The two tables of batches."""
 
 Outcome = Literal["replied", "failed", "timeout", "defect", "superseded", "lost"]
 Row = sa.RowMapping
@@ -170,7 +170,7 @@ _ERROR_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs."""
+    """One attempt at a call, recorded before it is sent. ``number`` counts from 1 over all runs."""
 
     key: str
     number: int
@@ -183,7 +183,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended: with a reply, or with an outcome and what went wrong."""
+    """The end of an attempt: its reply, or its outcome and error. ``final``: the call is given up in this run."""
 
     attempt: Attempt
     outcome: Outcome
@@ -193,12 +193,12 @@ class End:
 
 
 Committed = tuple[list[Attempt | None], int]
-"""What a commit brought: the attempts begun, None where the claim is lost, and how many replies were new."""
+"""The result of a commit: the attempts begun (None: its lease was lost) and the number of new replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that was imported: its bytes are the object ``sha256``. ``added_at`` is in seconds since 1970, UTC."""
+    """An imported file; its bytes are the object ``sha256``. ``added_at`` is in seconds since 1970, UTC."""
 
     path: str
     sha256: str
@@ -207,7 +207,7 @@ class Source:
 
 
 def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, error: str | None) -> dict[str, Any]:
-    """What changes in the row of an attempt when it ends; ``at_key`` and ``at_number`` say in which row."""
+    """Return the columns that change when an attempt ends; ``at_key`` and ``at_number`` identify its row."""
     error = None if error is None else plain(error)[:_ERROR_CHARS]
     return {
         "at_key": attempt.key, "at_number": attempt.number, "ended_at": ended_at, "outcome": outcome, "error": error,
@@ -216,20 +216,20 @@ def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, erro
 
 
 def attempt_of(row: Row) -> Attempt:
-    """The attempt in a row of ``attempts``."""
+    """Return the attempt in a row of ``attempts``. Raises `LedgerError` if the row has changed."""
     return Attempt(*check_sealed(attempts, row, f"attempt {row['number']} of call {row['key']}"))
 
 
 _FACTS = (
     "model", "fingerprint", "finish", "input_tokens", "output_tokens", "seconds", "reasoning_tokens", "cached_tokens",
 )  # fmt: skip
-"""What is known about a reply beside its texts, in the order of the JSON list in its row; the sha256 of the object that
+"""The fields of a reply other than its texts, in the order of the JSON list in its row; the sha256 of the object that
 holds the response body comes last. Ledgers of earlier versions have the first six."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply without its texts, the call it is to, and when it was written down, in seconds since 1970."""
+    """A reply without its texts, the key and model of its call, and the time of its record, in seconds since 1970."""
 
     key: str
     number: int
@@ -239,7 +239,7 @@ class Answered:
 
 
 def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
-    """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
+    """Return the row of a reply whose text is the object ``sha256`` and whose response body is the object ``raw``."""
     facts = [*(getattr(reply, name) for name in _FACTS), raw]
     written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
     key, number = end.attempt.key, end.attempt.number
@@ -250,7 +250,7 @@ def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) 
 
 
 def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
-    """The facts of a reply and the sha256 of its response body, if its row is as it was written."""
+    """Return the facts of a reply and the sha256 of its response body. Raises `LedgerError` if its row has changed."""
     name = f"the reply to call {row['key']}"
     try:
         written = bytes_text(row["facts"])
@@ -262,7 +262,7 @@ def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
 
 
 def reply_of(row: Row, facts: Mapping[str, Any], raw: str | None, stored: Callable[[str], bytes]) -> Reply:
-    """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
+    """Return the reply in a row of ``replies`` joined with its object; ``stored`` reads objects outside the table."""
     if row["codec"] is None:
         gone = f"its object {row['object']} is gone"
         raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
@@ -270,34 +270,34 @@ def reply_of(row: Row, facts: Mapping[str, Any], raw: str | None, stored: Callab
 
 
 def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
-    """The bytes of an object from its ``codec``, ``size`` and ``bytes`` (None: in a file)."""
+    """Return the bytes of an object from its ``codec``, ``size`` and ``bytes`` (None: in a file)."""
     data = stored(sha256) if row["bytes"] is None else row["bytes"]
     return unpack(sha256, row["codec"], row["size"], data)
 
 
 def source_of(row: Row) -> Source:
-    """The source in a row of ``sources``."""
+    """Return the source in a row of ``sources``. Raises `LedgerError` if the row has changed."""
     fields = (row["path"], row["sha256"], row["format"], row["added_at"])
     _check(row, f"source {row['path']}", *fields)
     return Source(*fields)
 
 
 def spec_of(key: str, spec: bytes) -> dict[str, Any]:
-    """The fields of the call planned as ``spec``, which ``key`` must name, with its texts by their digests."""
+    """Return the fields of the call planned as ``spec``, with digests for texts; ``key`` must be the sha256 of it."""
     if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
         raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
     return dict(json.loads(bytes_text(spec)))
 
 
 def call_of(raw: Mapping[str, Any], texts: Mapping[str, PromptText]) -> CallSpec:
-    """The call with the fields of `spec_of`; ``texts`` are its texts by their digest."""
+    """Return the call with the fields of `spec_of`; ``texts`` holds its texts by digest."""
     messages = tuple(Message(role, tuple(texts[digest] for digest in digests)) for role, digests in raw["messages"])
     schema = None if raw["schema"] is None else texts[raw["schema"]]
     return CallSpec(**{**raw, "messages": messages, "schema": schema})
 
 
 def check_planned(row: Row) -> None:
-    """Raise `LedgerError` unless a row of ``calls`` is as it was written."""
+    """Raise `LedgerError` if a row of ``calls`` has changed since it was written."""
     if row["model"] != plain(spec_of(row["key"], row["spec"])["model"]):
         raise LedgerError(
             f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
@@ -306,11 +306,11 @@ def check_planned(row: Row) -> None:
 
 @lru_cache(maxsize=256)
 def plain(text: str) -> str:
-    """``text`` as any database stores it: what UTF-8 or a text column cannot hold becomes a visible escape."""
+    """Return ``text`` in a form that any database stores: other characters become visible escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
 
 
 def _check(row: Row, name: str, *fields: str | int | float | None) -> None:
-    # Damage can turn any value into bytes, which no seal is over.
+    # Damage can turn any value into bytes, which `seal` does not take.
     if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
         raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")

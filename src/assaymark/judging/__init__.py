@@ -1,9 +1,9 @@
-"""Who grades: rubrics, blinding, prompts and replies, reference judges, and the evidence ledger.
+"""Judging: rubrics, blinding, prompts and replies, built-in judges, and the fact-check of stated numbers.
 
-A judge is shown one rendered prompt: the rubric, the material of a context, a decision. `plan_calls` makes the calls of
-a study, `judgment` turns each reply into a record. Of a season whole records are graded (`horizon_of`, `horizon_tasks`,
-`horizon_round`); `composite`, `total_score` and `band` turn their grades into scores. Nothing here can reach what
-happened after a decision.
+A judge receives one rendered prompt: the rubric, the context and a decision. `plan_calls` makes the calls of a study,
+`judgment` turns each reply into a record. In a season whole trajectories are graded (`horizon_of`, `horizon_tasks`,
+`horizon_round`); `composite`, `total_score` and `band` turn their grades into scores. No function here can access
+data from after a decision.
 """
 
 # ruff: noqa: I001  # names in packed lines

@@ -1,8 +1,8 @@
-"""The stated arithmetic of a decision, held against the book that its orders leave behind, and scored by a stated rule.
+"""Check of the arithmetic stated in a decision against the portfolio that its orders produce, scored by a fixed rule.
 
-Nothing is understood here but words near numbers. A number belongs to the nearest cue that goes with its unit; a cap or
-floor belongs to the quantity it is held against. Sentences that suppose something, numbers after "from" or "was", and
-numbers of returns, prices, volumes and units are left alone: a wrong figure must not be alleged on a guess.
+Only words near numbers are interpreted. A number belongs to the nearest cue that fits its unit; a cap or floor belongs
+to the quantity that it limits. Hypothetical sentences, numbers after "from" or "was", and numbers that are returns,
+prices, volumes or units are skipped, so that no figure is called wrong on a guess.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Quantity = Literal[
     "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders",
     "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
 ]  # fmt: skip
-"""What a number of a text can state about a book; `reconciliation` adds the claim that nothing is sold short."""
+"""The quantities of a portfolio that a number in a text can state; `reconcile` adds ``shorting``."""
 
 Family = Literal["cash", "gross", "largest", "orders"]
 
 MOST_CHARACTERS: Final = 50_000
-"""Of a longer text only the beginning is read."""
+"""Maximum number of characters read; the rest of a longer text is ignored."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!vs\.)(?<!i\.e\.)(?<!e\.g\.)\s+|\n+", re.IGNORECASE)
 _FENCED = re.compile(r"<<<BEGIN\b.*?(?:<<<END\b[^\n]*|\Z)", re.DOTALL)
@@ -98,7 +98,7 @@ _FAMILY: dict[str, Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that states a quantity. ``readings`` are what it may state, the likeliest first."""
+    """A number that states a quantity. ``readings`` lists the quantities that it may state, the likeliest first."""
 
     readings: tuple[Quantity, ...]
     number: Number
@@ -108,7 +108,7 @@ class Figure:
 
 
 _RENAMED: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
-# The value and the limit that a family of words speaks of.
+# The value and the limit that each family of words refers to.
 _ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
     "cash": ("cash_share", "cash_floor"), "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"),
     "orders": ("orders", "orders_cap"),
@@ -116,14 +116,14 @@ _ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text that state how things are; those that suppose something are left out."""
+    """Yield the declarative sentences of a text, without the hypothetical ones."""
     for sentence in _SENTENCE.split(_FENCED.sub(" ", text[:MOST_CHARACTERS])):
         if sentence and not _SUPPOSED.search(sentence):
             yield sentence
 
 
 def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
-    """Every number of a text that states a quantity of a book."""
+    """Yield every number in a text that states a quantity of a portfolio."""
     for sentence in sentences(text):
         family: Family | None = None
         counted = [
@@ -150,7 +150,7 @@ def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Cue:
-    """A cue word: its topic, the text before it, and the text between it and the number."""
+    """A cue word with its topic, the text before it, and the text between it and the number."""
 
     topic: str
     before: str
@@ -162,7 +162,7 @@ class _Cue:
         return len(_WORD.findall(self.gap))
 
     def speaks_of(self, name: str) -> bool:
-        """Whether the cue is that of one instrument: named right before it, or between it and the number."""
+        """Return True if the cue refers to an instrument named right before it, or between it and the number."""
         where = f"{self.before[-80:]} {self.gap}" if self.topic == "position" else self.gap
         stands = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
         named = name in where and re.search(stands, where) is not None
@@ -172,7 +172,7 @@ class _Cue:
 def _read(
     number: Number, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
-    """The family of one number, what it may state, whether it must, and its cue."""
+    """Return the family of one number, the quantities it may state, whether it must state one, and its cue."""
     # The first fitting cue after a number, if only words such as "of" come between.
     lead = _RIGHT.match(right[:80])
     match = _CUE.match(right, lead.end()) if lead else None
@@ -183,17 +183,17 @@ def _read(
     before, after = _cue_before(number, left, right), cue_after
     cue = after if before is None or (after is not None and after.words < before.words) else before
     if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
-        # A cap or floor: of its own cue, else of what is held against it.
+        # A cap or floor belongs to its own cue, else to the quantity that it limits.
         own = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
         if own is None and _FLOOR.search(left[-40:] + right[:20]):
             own = "cash"
         about = own or family
         if about is None or number.unit == "usd":
             return None
-        # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
+        # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" have the same form, so both readings are tried.
         return about, _ABOUT[about][::-1], True, cue
     if cue is not None:
-        # The quantities that a number beside a cue may state.
+        # The quantities that a number next to a cue may state.
         topic, rate = cue.topic, number.unit in ("percent", "multiple")
         stated: tuple[Quantity, ...] = (_RENAMED.get(topic, cast(Quantity, topic)),)
         if topic == "exposure":
@@ -205,7 +205,7 @@ def _read(
         return _FAMILY[topic], stated, topic != "position", cue
     if family is None or not _JOINING.fullmatch(left[-60:]):
         return None
-    # Without a cue a number continues the one before: a share, or the result of a sum.
+    # A number without a cue continues the previous one: a share, or the result of a sum.
     if number.unit == "usd" or (number.unit in ("none", "count") and family == "cash"):
         return (family, ("residual",), True, None) if family == "cash" and "=" in left else None
     if family == "cash" and number.unit != "percent":
@@ -214,7 +214,7 @@ def _read(
 
 
 def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
-    """The last fitting cue before a number; none where the words between are about something else."""
+    """Return the last fitting cue before a number; None if the words between are about something else."""
     for match in reversed(list(_CUE.finditer(left))):
         cue = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
         if cue.words > _MOST_BETWEEN or _OTHER.search(cue.gap):
@@ -229,7 +229,7 @@ def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
 
 
 def _fits(topic: str, number: Number) -> bool:
-    """Whether a number of this unit can be a value of a cue's quantity."""
+    """Return True if a number in this unit can be a value of the cue's quantity."""
     if topic == "orders":
         return number.bare and number.decimals == 0 and number.unit == "none"
     if topic in ("cost", "equity"):
@@ -239,7 +239,7 @@ def _fits(topic: str, number: Number) -> bool:
     return topic == "exposure" or number.unit != "multiple"
 
 
-# The stated arithmetic of a text held against a book: cash less cost, exposure over equity, values against limits.
+# Stated arithmetic checked against a portfolio: cash less cost, exposure over equity, values against limits.
 # ValueBlindBench section 5.6 makes constraint awareness measurable as "cash X less trade cost Y = residual Z;
 # exposure W over equity E = P%; leverage within its cap".
 
@@ -249,12 +249,12 @@ QUANTITIES: Final = (
     "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders", "shorting",
     "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
 )  # fmt: skip
-"""What a text can state: amounts, shares of equity, counts, that nothing is short, and the limits themselves."""
+"""The quantities that a text can state: amounts, shares of equity, counts, no short positions, and the limits."""
 
 PAIRED: Final[Mapping[str, str]] = {
     "leverage": "leverage_cap", "largest": "weight_cap", "cash_share": "cash_floor", "orders": "orders_cap",
 }  # fmt: skip
-"""A value and the limit it is held against."""
+"""The limit that belongs to each limited quantity."""
 
 _LIMITS: Final[Mapping[str, str]] = {
     "leverage_cap": "max_leverage", "weight_cap": "max_weight", "cash_floor": "min_cash", "orders_cap": "max_orders",
@@ -273,7 +273,7 @@ _NOT_SHORT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One quantity: whether the text states it, and whether what it states is so."""
+    """One quantity of the check: whether the text states it, and whether the stated value is right."""
 
     quantity: str
     verdict: Verdict
@@ -284,7 +284,7 @@ class Part:
 def reconcile(
     text: str, settlement: Settlement, constraints: Iterable[Constraint], names: Sequence[str] = ()
 ) -> dict[str, Part]:
-    """Which quantities of a book after orders a text states, and which of them rightly; `QUANTITIES` in their order."""
+    """Check the quantities that a text states against a settled portfolio; one part for each of `QUANTITIES`."""
     # The values that each quantity may be stated with, the exact one first, and the largest holdings.
     equities = tuple(dict.fromkeys(nav for nav in (settlement.equity, settlement.equity + settlement.fees) if nav > 0))
     sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
@@ -311,7 +311,7 @@ def reconcile(
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
 
     def bears_out(quantity: str, figure: Figure) -> bool:
-        # Within half of the last printed digit; a cost is a size.
+        # Within half of the last printed digit; the sign of a cost is ignored.
         if quantity == "largest" and figure.names and not largest.intersection(figure.names):
             return False
         factor = 0.01 if figure.number.unit == "percent" else 1.0
@@ -345,7 +345,7 @@ _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
 def oracle_score(parts: Mapping[str, Part], kept: bool) -> int:
-    """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to what `reconcile` finds."""
+    """Score constraint awareness from the result of `reconcile`, 1..5, by the anchors of rubric v1.1."""
     right, wrong = ({name for name, part in parts.items() if part.verdict == verdict} for verdict in ("right", "wrong"))
     if not kept or wrong & _OF_LIMITS:
         return 1

@@ -1,4 +1,4 @@
-"""Blinding: names of agents and their makers become neutral tokens, names of what is traded stay."""
+"""Blinding: replace names of agents and their vendors by neutral tokens, and keep the names of assets."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MOST_TOKENS = 26 + 26 * 26
 _LONG = 4000
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
-# What may trail a model's name and would give it away: versions and size words. A number after a space only counts as
-# a version when it cannot be an amount.
+# Suffixes of a model's name that would identify it: versions and size words. A number after a space counts as a
+# version only if it cannot be an amount.
 _TRAIL = (
     rf"(?:[._{_HYPHENS}]?v?\d+(?:\.\d+)*[a-z]?(?![a-z0-9]))?"
     r"(?: v?\d\.\d(?!\d|[.,]\d| ?(?:%|percent|bps?\b|pp\b|x\b|points|million|billion|trillion|bn\b|[mbtk]\b)))?"
@@ -43,10 +43,10 @@ _TRAIL = (
 
 @dataclass(frozen=True, slots=True)
 class Anonymised:
-    """A blinded text and its audit.
+    """A blinded text with its replacement counts.
 
     ``replaced`` counts the occurrences that became tokens, by name as it was listed; ``kept`` counts the occurrences
-    of listed names that stayed because they stand in a kept string, by that string.
+    of listed names that stayed because they are part of a kept string, by that string.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Anonymised:
 
 
 def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> Anonymised:
-    """``text`` with every name replaced by a neutral token, except inside the strings of ``keep``.
+    """Replace every name in ``text`` by a neutral token, except inside the strings of ``keep``.
 
     Case, accents, width and invisible characters are ignored; hyphens, spaces, dots and underscores within a name may
     be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version that trails a name goes with it. Longer names are
@@ -97,7 +97,7 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
 
 
 def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
-    """The blinding for these names and kept strings, ready for many texts."""
+    """Compile a blinding for these names and kept strings that can be applied to many texts."""
     pieces: dict[str, list[_Name]] = {}
     for name in _compiled_names(_strings("names", names)):
         pieces.setdefault(name.pieces[0], []).append(name)
@@ -105,7 +105,7 @@ def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
 
 
 def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The given strings, sorted."""
+    """Return the checked strings of an argument, sorted."""
     if isinstance(given, str):
         raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {given!r})")])
     strings = list(given)
@@ -116,13 +116,13 @@ def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """One name: as listed and folded, what its writings have in common, and the pieces that all contain."""
+    """One name: as listed, folded, the identity shared by its spellings, and the pieces that all spellings contain."""
 
     listed: str
     folded: str
     identity: str
     pieces: tuple[str, ...]
-    """The longest first; none holds white space."""
+    """Substrings without white space, the longest first."""
 
     @classmethod
     def of(cls, listed: str, folded: str, identity: str) -> _Name:
@@ -131,22 +131,22 @@ class _Name:
 
 
 Edit = tuple[Span, str]
-"""Where a name stands, and its identity."""
+"""The span of a name in the text, and the name's identity."""
 Finds = tuple[list[Edit], Mapping[str, int], Mapping[str, int]]
-"""The edits of one text in its order, and the counts of names replaced and of strings kept."""
+"""The edits of one text in text order, and the counts of names replaced and of strings kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blinding:
-    """Compiled names and kept strings. Make one with `compiled`."""
+    """Compiled names and kept strings, made by `compiled`."""
 
     names: Mapping[str, tuple[_Name, ...]]
-    """The names by their longest pieces: most texts hold few of these, and only those are looked for."""
+    """The names by their longest pieces: most texts contain few pieces, and only those names are searched for."""
     keep: Mapping[str, str]
-    """Kept strings as they were listed, by their folded form."""
+    """Kept strings as listed, by their folded form."""
 
     def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
-        """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
+        """Blind texts that belong together: tokens are lettered by first appearance across all texts, in order."""
         results = [self._find(text) for text in texts]
         identities = dict.fromkeys(identity for edits, _, _ in results for _, identity in edits)
         standing = {token for text in texts for token in _TOKEN.findall(text)} if identities else set()
@@ -162,7 +162,7 @@ class Blinding:
         return blinded
 
     def _find(self, text: str) -> Finds:
-        """The names in one text, outside of kept strings."""
+        """Find the names in one text, outside kept strings."""
         edits, replaced, spared = result = self._find_folded(text, _Folded.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
             return result
@@ -173,8 +173,8 @@ class Blinding:
         return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
 
     def _find_folded(self, text: str, folded: _Folded) -> Finds:
-        """The names in one reading of a text, the longest first served, outside of kept strings and tokens there."""
-        # Long texts repeat most of their words: a shorter text contains the same pieces.
+        """Find the names in one folded form of a text, longest first, outside kept strings and existing tokens."""
+        # Long texts repeat most of their words: the set of distinct words is shorter and contains the same pieces.
         words = folded.text if len(folded.text) < _LONG else " ".join(set(folded.text.split()))
         candidates = (name for piece, names in self.names.items() if piece in words for name in names)
         there = [name for name in candidates if all(piece in words for piece in name.pieces[1:])]
@@ -188,7 +188,7 @@ class Blinding:
         replaced: Counter[str] = Counter()
         left: dict[Span, str] = {}
         for name in sorted(there, key=lambda name: (-len(name.folded), name.folded)):
-            # Every place where the name stands as a word, overlapping ones included.
+            # Every position at which the name occurs as a word, including overlapping ones.
             pattern, at = _name_pattern(name.folded), 0
             while standing_at := pattern.search(folded.text, at):
                 match, at = standing_at.span(), standing_at.start() + 1
@@ -196,7 +196,7 @@ class Blinding:
                     continue
                 if any(_overlap(match, span) for span, _ in taken):
                     continue
-                # Where kept strings stand as words in it; what else of it holds any letter or digit is the name.
+                # Kept strings that occur as words in it; any other part of it with a letter or digit is the name.
                 holes: list[Span] = []
                 for string, listed in self.keep.items():
                     reach = match[1] + len(string) - 1
@@ -221,14 +221,14 @@ class Blinding:
 
 @lru_cache(maxsize=64)
 def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
-    """The names as they are looked for: each as listed and, where that can tell anything, without outer symbols."""
+    """Compile names for the search: each as listed and, if that is still distinctive, without its outer symbols."""
     listed = _listed(names)
     by_text = {folded: _Name.of(name, folded, _identity(folded)) for folded, name in listed.items()}
     identities = {name.identity for name in by_text.values()}
     owners: dict[str, list[_Name]] = {}
     for name in by_text.values():
         lead, core, tail = _parts(name.folded)
-        # Whether a run of letters alone may be taken for a name
+        # True if the words alone may count as the name
         if (lead or tail) and any(
             (not run.isdigit() and len(run) > (2 if run.isascii() else 1)) for run in _RUN.findall(core)
         ):
@@ -241,7 +241,7 @@ def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
 
 
 def _parts(folded: str) -> tuple[list[str], str, list[str]]:
-    """The symbols before a name's words, its words, the symbols after them; all words where there are none."""
+    """Split a name into leading symbols, words and trailing symbols; a name of symbols only counts as words."""
     core = _RUN_TO_RUN.search(folded)
     if core is None:
         return [], folded, []
@@ -251,7 +251,7 @@ def _parts(folded: str) -> tuple[list[str], str, list[str]]:
 
 @lru_cache(maxsize=256)
 def _listed(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Names as they were listed, by their folded form."""
+    """Map the folded form of each name to the name as listed."""
     listed: dict[str, str] = {}
     for name in names:
         if folded := _Folded.of(name).text.strip():
@@ -261,7 +261,7 @@ def _listed(names: tuple[str, ...]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Folded:
-    """A text for comparison, and for each of its positions where it came from (None: the same positions)."""
+    """A text folded for comparison, and the original position of each character (None: unchanged positions)."""
 
     text: str
     origin: tuple[int, ...] | None
@@ -279,7 +279,7 @@ class _Folded:
         return cls("".join(pieces).lower(), (*origin, len(text)))
 
     def span(self, start: int, end: int) -> Span:
-        """The positions in the original text that were folded into ``start:end``."""
+        """Return the span of the original text that was folded into ``start:end``."""
         if self.origin is None:
             return start, end
         first, stop = self.origin[start], self.origin[end]
@@ -293,18 +293,18 @@ def _invisible(char: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _fold(char: str) -> str:
-    """One character without case, width, accent and, if it is invisible, without itself."""
+    """Return one character without case, width and accent; empty if it is invisible."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", char) if unicodedata.category(c) not in ("Mn", "Cf"))
     return unicodedata.normalize("NFKD", plain.casefold())
 
 
 def _identity(folded: str) -> str:
-    """What two writings of one name have in common."""
+    """Return the form that all spellings of one name share: without separators, unless nothing would remain."""
     return _SEPARATING.sub("", folded) or folded
 
 
 def _token(index: int) -> str:
-    """The neutral token with this index: A to Z, then AA to ZZ, which is then shared."""
+    """Return the neutral token with this index: A to Z, then AA to ZZ; all later names share ZZ."""
     index = min(index, _MOST_TOKENS - 1)
     letters = chr(65 + index) if index < 26 else chr(65 + (index - 26) // 26) + chr(65 + (index - 26) % 26)
     return f"[agent {letters}]"
@@ -312,7 +312,7 @@ def _token(index: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _name_pattern(folded: str) -> re.Pattern[str]:
-    """The pattern that finds a folded name in a folded text."""
+    """Compile the pattern that finds a folded name in a folded text."""
     lead, core, tail = _parts(folded)
     runs = list(_RUN.finditer(core))
     if not runs:
@@ -332,7 +332,7 @@ def _name_pattern(folded: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096)
 def _wordlike(char: str) -> str:
-    """The characters that, beside ``char``, would make one word with it; empty for symbols and unspaced scripts."""
+    """Return the characters that form one word with an adjacent ``char``; empty for symbols and unspaced scripts."""
     if not (char.isalnum() or unicodedata.category(char).startswith("M")):
         return ""
     if char.isascii():
@@ -341,18 +341,18 @@ def _wordlike(char: str) -> str:
 
 
 def _joined(neighbour: str, char: str) -> bool:
-    """Whether a neighbouring character would make one word with ``char``."""
+    """Return True if a neighbouring character would form one word with ``char``."""
     inner = _wordlike(char)
     return bool(inner and neighbour and re.match(inner, neighbour))
 
 
 def _overlap(a: Span, b: Span) -> bool:
-    """Whether two spans share a position."""
+    """Return True if two spans share a position."""
     return a[0] < b[1] and b[0] < a[1]
 
 
 def _apart(edits: Iterable[Edit]) -> list[Edit]:
-    """The edits in their order; of two that touch one original character the first."""
+    """Sort the edits and drop each one that overlaps an earlier edit."""
     chosen: list[Edit] = []
     for edit in edits:
         if not chosen or edit[0][0] >= chosen[-1][0][1]:
@@ -362,12 +362,12 @@ def _apart(edits: Iterable[Edit]) -> list[Edit]:
 
 @cache
 def _known() -> dict[str, Any]:
-    """The built-in lists."""
+    """Load the built-in lists of names."""
     return tomllib.loads((files("assaymark.judging") / "names.toml").read_text(encoding="utf-8"))
 
 
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
-    """The names to take out of texts before a judge sees them."""
+    """Return the names to remove from texts before a judge sees them."""
     lists = _known()
     ordinary = set(lists["ordinary"]["words"])
     given = list(agents)
@@ -383,7 +383,7 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     words = {word for pieces in runs.values() for word in pieces}
     companies = {lists["belongs"][word] for word in words & lists["belongs"].keys()} | (words & lists["listed"].keys())
     listed = [name for company in sorted(companies) for name in lists["listed"][company]]
-    # A name of short bits, numbers and words of the trade alone tells nothing.
+    # A name made only of short parts, numbers and trading terms does not identify anyone.
     derived = sorted(
         name
         for name, pieces in runs.items()
@@ -394,6 +394,6 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
 
 
 def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
-    """The names by which texts call the listed companies among these symbols: of a holding it is a market fact."""
+    """Return the usual names of the listed companies among these symbols; blinding keeps them as market facts."""
     companies: Mapping[str, list[str]] = _known()["held"]
     return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in companies.get(symbol, ())))

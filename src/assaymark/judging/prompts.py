@@ -1,4 +1,4 @@
-"""Decisions as judge calls: the prompt, what may not be in it, and the plan of all calls of a study."""
+"""Judge calls for decisions: the prompt, the information blinded in it, and the plan of all calls of a study."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
-# Planned calls: what is asked of a judge, and what its reply becomes
+# Planned calls, and how replies are parsed
 
 A = TypeVar("A")
 About = TypeVar("About")
 Lookahead = Literal["pass", "fail", "unsure"]
 
 PARSER: Final = "2"
-"""The version of this parser. Version 1 took a reply in a code fence for no JSON."""
+"""The version of this parser. Version 1 did not accept JSON in a code fence."""
 
 MOST_CHARACTERS = 100_000
-"""A longer reply is invalid unread."""
+"""Maximum number of characters in a reply; a longer one is invalid and is not parsed."""
 MOST_EVIDENCE = 12
 """Maximum number of quotations in a reply."""
 MOST_QUOTED = 2_000
 """Maximum number of characters in a quotation or comment."""
 
 shared_text = lru_cache(maxsize=64)(Text.of)
-"""A text that many calls share, hashed once."""
+"""Hash a text that many calls share once."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall(Generic[About, A]):
-    """One call to a judge, whatever is judged: what its answer is about, and the form that its reply is held to."""
+    """One call to a judge of any kind, with the subject of its answer and the form that its reply must have."""
 
     call: CallSpec
     judge: JudgeSpec
@@ -53,12 +53,12 @@ class PlannedCall(Generic[About, A]):
         cls, judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: PromptTemplate, about: About,
         form: ReplyForm[A], order: int = 0,
     ) -> PlannedCall[About, A]:  # fmt: skip
-        """The call that shows a judge these messages."""
+        """Plan the call that sends these messages to a judge."""
         call = CallSpec.to(judge, messages, template.sha256, shared_text(form.schema), trial, order)
         return cls(call, judge, about, form)
 
     def read(self, reply: Reply) -> Read[A]:
-        """What became of a reply: a refusal or a cut reply is that, whatever text came with it."""
+        """Parse a reply; a refused or truncated reply is reported as such, whatever its text."""
         if reply.finish == "refusal":
             return Read("refused", None, "the model refused to answer")
         if reply.finish == "length":
@@ -69,17 +69,17 @@ class PlannedCall(Generic[About, A]):
         return self.form.parse(reply.text)
 
     def asks_again(self, reply: Reply) -> bool:
-        """Whether a reply is no JSON at all, so that the call is made once more."""
+        """Return True if a reply contains no JSON at all, so that the call has to be repeated."""
         return reply.finish == "stop" and len(reply.text) <= self.form.most and p.no_json(reply.text)
 
     def again(self) -> PlannedCall[About, A]:
-        """The same question once more: trial 1b of trial 1."""
+        """Plan the repetition of this call: trial 1b of trial 1."""
         return replace(self, call=replace(self.call, again=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """A reply by a rubric, in exactly the form that was asked for."""
+    """The content of a valid reply by a rubric."""
 
     scores: Mapping[str, int]
     evidence: tuple[str, ...]
@@ -88,11 +88,11 @@ class Graded:
 
 
 PlannedGrade = PlannedCall[str, Graded]
-"""A call for grades of a record, by its id."""
+"""A call for the grades of one record; ``about`` is the record's id."""
 
 
 def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
-    """The form of a reply by a rubric."""
+    """Build the reply form for a rubric: its JSON schema and its parser."""
 
     def check(raw: JSON) -> Graded:
         fields = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
@@ -121,7 +121,7 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
 
 
 def judgment(planned: PlannedGrade, reply: Reply, *, second: Reply | None = None) -> Judgment:
-    """The judgment that a reply to a planned call amounts to."""
+    """Convert the reply to a planned call into a judgment; ``second`` is the reply to the repeated call."""
     if second is not None and planned.asks_again(reply):
         return replace(judgment(planned.again(), second), first_key=planned.call.key)
     read = planned.read(reply)
@@ -137,21 +137,21 @@ def judgment(planned: PlannedGrade, reply: Reply, *, second: Reply | None = None
 
 
 ACTION_NUMBERS = ("weight", "quantity", "price", "leverage", "stop", "target", "confidence", "expected_return")
-"""The numeric fields of an action, in the order of their columns; a column appears where any action has a value."""
+"""The numeric fields of an action, in column order; a column appears if any action has a value for it."""
 
 STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
-"""Words of structured parts that are shown beside numbers and instruments."""
+"""Words in structured parts that are shown in addition to numbers and instruments."""
 
 
 def decision_blocks(decision: Decision, words: Collection[str] = ()) -> list[Block]:
-    """The sections of one decision: what it does, what it states in numbers, and each judged text."""
+    """Return the prompt sections of one decision: its actions, its stated numbers, and each judged text."""
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
     rows = [
         (action.instrument, action.kind, *(p.number_text(getattr(action, name)) for name in filled))
         for action in actions
     ]
-    # Single values of the structured parts come first, then every list of alike entries as a table.
+    # Single values of the structured parts come first, then each list of similar entries as a table.
     values: list[str] = []
     tables: list[str] = []
 
@@ -200,7 +200,7 @@ _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 
 def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
-    """The prompt template, whose text enters the plan hash, with the words of a rubric's scale."""
+    """Load the prompt template, whose text enters the plan hash, worded for a rubric's scale."""
     template = p.prompt_template("assaymark.judging", TEMPLATE)
     if rubric is None or rubric.scale == (1, 5):
         return template
@@ -211,7 +211,7 @@ def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
 
 
 def plan_texts(rubric: Rubric) -> dict[str, str]:
-    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover."""
+    """Return every text used in the judges' prompts, by name, all of which the plan hash must cover."""
     return {
         TEMPLATE: judge_template(rubric).text,
         f"rubric {rubric.version}": rubric.text,
@@ -220,17 +220,17 @@ def plan_texts(rubric: Rubric) -> dict[str, str]:
 
 
 def system_text(rubric: Rubric) -> str:
-    """The system message: the task, the rubric with its anchors, and the form of the answer."""
+    """Render the system message: the task, the rubric with its anchors, and the form of the answer."""
     schema = rubric_form(rubric).schema
     return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
 Hidden = tuple[Blinding, frozenset[str], tuple[str, ...]]
-"""What is taken out of every text of one context: names, apart from those kept, and ids of records and episodes."""
+"""Text to remove from one context: a blinding, its kept names, and the ids of records and episodes."""
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
-    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
+    """Collect the text to remove from ``context`` and from ``decisions``, which must be all its decisions."""
     spared = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
@@ -238,7 +238,7 @@ def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str]
 
 
 def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
-    """The sections of one block without what is hidden."""
+    """Return the sections with hidden names and ids removed."""
     texts = [content for _, content in blocks]
     for identifier in out[2]:
         texts = [text.replace(identifier, "[id]") for text in texts]
@@ -247,7 +247,7 @@ def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
 
 
 def kept_names(context: Context) -> tuple[str, ...]:
-    """What things in the universe are called: blinding must not touch it."""
+    """Return the names of the context's instruments, which blinding must keep."""
     names: dict[str, None] = {}
     for item in context.instruments:
         names.update(dict.fromkeys((item.id, item.symbol or "", item.name, *item.aliases)))
@@ -258,7 +258,7 @@ def kept_names(context: Context) -> tuple[str, ...]:
 
 
 def left_out(decision: Decision, records: Records) -> str | None:
-    """Why a study is not about this decision, in words; None if it is."""
+    """Return the reason why a study excludes this decision; None if it is included."""
     honest = decision.derivation.kind == "honest"
     if honest and records.agents is not None and decision.agent.id not in records.agents:
         return "agent not in the plan"
@@ -268,7 +268,7 @@ def left_out(decision: Decision, records: Records) -> str | None:
 
 
 def eligible(decisions: Iterable[Decision], records: Records) -> list[Decision]:
-    """The decisions that a study is about: its derivations and agents, without the flags it excludes."""
+    """Return the decisions that a study includes: its derivations and agents, without the flags it excludes."""
     return [decision for decision in decisions if left_out(decision, records) is None]
 
 
@@ -277,7 +277,7 @@ def plan_calls(
     judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None,
     shown: Mapping[str, Message] | None = None,
 ) -> list[PlannedGrade]:  # fmt: skip
-    """Every judge call of a study, by decision, then judge, then trial."""
+    """Plan every judge call of a study, ordered by decision, then judge, then trial."""
     chosen = [decision for decision in eligible(decisions, study.records) if only is None or decision.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
     system, template, form = (
@@ -297,7 +297,7 @@ def user_messages(
     decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study, *,
     only: Collection[str] | None = None,
 ) -> dict[str, Message]:  # fmt: skip
-    """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`."""
+    """Render the user message for every decision that the study includes, by record id; see `plan_calls`."""
     names = blinding_names(decision.agent for decision in decisions)
     waiting: dict[str, list[Decision]] = {}
     for decision in eligible(decisions, study.records):
@@ -313,7 +313,7 @@ def user_messages(
             continue
         newest = p.latest(context)
         for decision in members:
-            # Single facts are looked at only where the newest one is too new for a decision.
+            # Single facts are checked only if the newest fact is later than the decision.
             if newest is not None and newest > decision.decided_at:
                 p.refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
@@ -339,7 +339,7 @@ def user_messages(
 def people_blocks(
     decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]
 ) -> tuple[list[Block], dict[str, list[Block]]]:
-    """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
+    """Return the sections shown to human graders for a context and, by record id, its decisions, without fences."""
     out = hidden(decisions, context, names, keep_names)
     return [block for block in _blinded(out, p.material_blocks(context)) if block[1]], {
         decision.record_id: [block for block in _blinded(out, decision_blocks(decision, out[1])) if block[1]]
@@ -352,7 +352,7 @@ Cell = float | str
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A decision as a judge sees it. ``tables`` holds stated lists, a mapping of column to cell for each entry."""
+    """A decision parsed from a prompt. ``tables`` holds stated lists, as a mapping of column to cell for each entry."""
 
     actions: tuple[Action, ...]
     values: Mapping[str, Cell]
@@ -361,13 +361,13 @@ class Shown:
 
     @property
     def confidence(self) -> float | None:
-        """The confidence of the whole decision, 0..1; None where the venue set it and not the agent."""
+        """The confidence of the whole decision, 0..1; None if the venue set it rather than the agent."""
         value = self.values.get("confidence")
         return value if isinstance(value, float) and self.values.get("confidence_by") != "arena" else None
 
 
 def read_decision(sections: Sequence[Section]) -> Shown:
-    """The decision of a prompt, read back: all that a built-in judge knows of it."""
+    """Parse the decision back from the sections of a prompt, which are a built-in judge's only input."""
     content = {section.label: section.content for section in reversed(sections)}
     head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
     actions = []
@@ -391,43 +391,43 @@ def read_decision(sections: Sequence[Section]) -> Shown:
 
 
 def _cell(text: str) -> Cell:
-    """A number where the cell is one, else its word."""
+    """Return the number in a cell, or its text if it is not a number."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-# The book that a decision made of orders leaves behind, worked out from the prompt alone.
+# The portfolio after a decision made of orders, computed from the prompt alone.
 
 NAV_SLACK = 0.001
-"""Maximum relative distance of the stated NAV from cash and holdings at the prices: all three are printed rounded."""
+"""Maximum relative distance of the stated NAV from cash plus holdings at the prices; all three are printed rounded."""
 
 _UNTRADED = ("hold", "no_trade", "close")
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A portfolio after orders. ``after`` is None where the orders cannot be carried out."""
+    """A portfolio after orders, with its rule checks. ``after`` is None if the orders cannot be executed."""
 
     after: Settlement | None
     checks: tuple[RuleCheck, ...]
 
     @property
     def legality(self) -> float | None:
-        """The share of the rules that are kept: 0 for orders that cannot be carried out, None without any rule."""
+        """The share of rules satisfied: 0 for orders that cannot be executed, None without any rule."""
         if self.after is None:
             return 0.0
         return sum(check.kept for check in self.checks) / len(self.checks) if self.checks else None
 
     @property
     def kept(self) -> bool:
-        """Whether the orders can be carried out and every rule holds afterwards."""
+        """True if the orders can be executed and every rule is satisfied afterwards."""
         return self.after is not None and all(check.kept for check in self.checks)
 
     @property
     def holdings(self) -> dict[str, float]:
-        """Absolute weights of what is held afterwards, by instrument; of all exposure where no equity is left."""
+        """Absolute weight of each instrument held afterwards; equal weights if no equity is left."""
         if self.after is None:
             return {}
         if self.after.equity > 0:
@@ -436,10 +436,10 @@ class Book:
 
 
 def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
-    """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it."""
+    """Compute the portfolio after a decision's orders and check its rules; None if the prompt does not allow it."""
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
-    # A decision of orders trades units: no weight, and a quantity wherever it buys or sells.
+    # A decision made of orders trades units: no weights, and a quantity for every trade.
     of_units = all(
         action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
         for action in actions
@@ -454,7 +454,7 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     def settled(orders: Sequence[Action]) -> Settlement | None:
         try:
             after = settle(portfolio, prices, orders, fee_bps=fee)
-        # Amounts beyond what a float holds make sums of infinities, which fsum refuses.
+        # Amounts beyond the range of a float make sums of infinities, which fsum refuses.
         except (InputError, ValueError, OverflowError):
             return None
         return after if math.isfinite(after.equity) and math.isfinite(after.exposure) else None

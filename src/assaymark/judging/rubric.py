@@ -1,4 +1,4 @@
-"""Rubrics: what the judges are asked, with texts for the points of the scale."""
+"""Rubrics: the questions for the judges, with anchor texts for the points of the scale."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class _Strict(BaseModel):
 
 
 class Dimension(_Strict):
-    """One question with its anchors, worst first: a text for each point ``at``, by default for every one.
+    """One question with its anchors, worst first: a text for each point in ``at``, by default for every point.
 
-    In a file ``anchors`` is a list of a text for every point, or a table from points to texts, both ends among them.
+    In a file ``anchors`` is a list with one text per point, or a table of points and texts that includes both ends.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -48,7 +48,7 @@ class Dimension(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _by_point(cls, given: Any) -> Any:
-        """A table of anchors as a list, with the points beside it."""
+        """Convert a table of anchors to a list of texts and a list of points."""
         anchors = given.get("anchors") if isinstance(given, Mapping) else None
         if not isinstance(anchors, Mapping) or not all(_POINT.fullmatch(str(point)) for point in anchors):
             return given
@@ -70,9 +70,9 @@ class Dimension(_Strict):
 class Rubric(_Strict):
     """A version of the grading rules: its dimensions in the order in which judges see them.
 
-    ``scale`` has the lowest and the highest whole number that a judge may give. ``instructions`` stand above the
-    dimensions in every prompt. ``pass_condition`` is what a variant has to show before it may be said to have mended
-    what it was written for.
+    ``scale`` has the lowest and the highest integer score. ``instructions`` precede the dimensions in every prompt.
+    ``pass_condition`` is the result that a variant of the rubric must show before it may be said to fix the problem
+    that it was written for.
     """
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
@@ -85,7 +85,7 @@ class Rubric(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _points(cls, given: Any) -> Any:
-        """Lists of anchors describe every point of the scale."""
+        """Assign lists of anchors to every point of the scale."""
         named = given.get("dimension") if isinstance(given, Mapping) else None
         try:
             low, high = map(int, given.get("scale", (1, 5)))
@@ -128,7 +128,7 @@ class Rubric(_Strict):
 
     @property
     def weights(self) -> dict[str, float] | None:
-        """The weights of the dimensions in the aggregate; None where they count alike."""
+        """The weights of the dimensions in the aggregate; None if they are equal."""
         shares = {dimension.name: dimension.weight for dimension in self.dimensions if dimension.weight is not None}
         return shares or None
 
@@ -147,7 +147,7 @@ class Rubric(_Strict):
 
     @property
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """Everything that it says, for a table: the dimension (none for the instructions), what it is, the text."""
+        """Yield the rubric as table rows: dimension (empty for the instructions), kind of text, text."""
         if self.instructions is not None:
             yield "", "instructions", self.instructions
         for dimension in self.dimensions:
@@ -158,24 +158,24 @@ class Rubric(_Strict):
 
     @property
     def text(self) -> str:
-        """The rubric as judges read it; its bytes enter every prompt and the plan hash."""
+        """The rubric as shown to judges; its bytes enter every prompt and the plan hash."""
         blocks = [_dimension_text(dimension) for dimension in self.dimensions]
         return "\n\n".join(blocks if self.instructions is None else [self.instructions, *blocks])
 
     def changed(self, other: Rubric) -> frozenset[str]:
-        """The dimensions that another rubric words otherwise, or has alone."""
+        """Return the dimensions that another rubric words differently or that only it has."""
         mine, theirs = ({d.name: _dimension_text(d) for d in rubric.dimensions} for rubric in (self, other))
         return frozenset(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
 
 
 def _dimension_text(dimension: Dimension) -> str:
-    """One dimension as a block: its name, its question, and a line for each anchor."""
+    """Render one dimension as a block: its name, its question, and a line for each anchor."""
     anchors = (f"  {point} = {anchor}" for point, anchor in zip(dimension.at, dimension.anchors, strict=True))
     return "\n".join((dimension.name, f"  {dimension.question}", *anchors))
 
 
 def parse_rubric(text: str, source: str = "rubric.toml") -> Rubric:
-    """A rubric from the text of its TOML file."""
+    """Parse a rubric from the text of its TOML file."""
     return read_model(Rubric, text, source)
 
 
@@ -185,12 +185,12 @@ def _parsed(text: str, source: str) -> Rubric:
 
 
 def rubric_of(choice: RubricChoice) -> Rubric:
-    """The rubric of a plan: the one whose text is in it, else a shipped one by its name."""
+    """Return the rubric of a plan: parsed from the text in the plan, or a built-in one by name."""
     return load_rubric(choice.name) if choice.text is None else _parsed(choice.text, f"rubric {choice.name}")
 
 
 def find_rubric(named: str) -> Rubric:
-    """A rubric by its text, by the path of its file, which ends in ``.toml``, or a shipped one by its name."""
+    """Find a rubric by its text, by the path of a ``.toml`` file, or by the name of a built-in one."""
     if "\n" in named:
         return _parsed(named, "rubric")
     if not named.endswith(".toml"):
@@ -204,11 +204,11 @@ def find_rubric(named: str) -> Rubric:
 
 
 def rubric_names() -> tuple[str, ...]:
-    """The names of the rubrics that come with the package, in alphabetical order."""
+    """Return the names of the built-in rubrics in alphabetical order."""
     return shipped_names(_FOLDER)
 
 
 @cache
 def load_rubric(name: str) -> Rubric:
-    """The rubric ``name`` that comes with the package."""
+    """Load the built-in rubric ``name``."""
     return parse_rubric(shipped_text("rubric", _FOLDER, name), source=f"rubric {name}")

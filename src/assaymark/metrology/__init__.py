@@ -1,8 +1,8 @@
-"""How good the judges are: agreement, stability, inference over clusters, and what a design can conclude.
+"""Measurement of judges: agreement, stability, inference over clusters, and the power of a design.
 
 Pure functions from arrays to numbers (`weighted_kappa`, `cluster_t`, `holm` ...), a table of scores from judgments
-(`score_table`), and one call that makes every measurement of a study (`analyse`). `assaymark.metrology.datasheet` has
-one judge as an instrument; its functions of plain sequences are here too.
+(`score_table`), and one call that makes every measurement of a study (`analyse`). `assaymark.metrology.datasheet`
+measures a single judge; its functions of plain sequences are exported here too.
 """
 
 # ruff: noqa: I001  # packed, because it is a list

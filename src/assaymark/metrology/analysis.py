@@ -1,4 +1,4 @@
-"""The whole analysis of a score table, or of its sums, under a plan: one call, all measurements."""
+"""The complete analysis of a score table, or of its sums, under a plan: one call makes all measurements."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
 
 Progress = Callable[[str], None] | None
-"""Told the name of each part before it starts."""
+"""A callback that receives the name of each part before the part starts."""
 
 
 def analyse(
     table: ScoreTable, study: Study, rng: np.random.Generator,
     style: Mapping[str, Mapping[str, float]] | None = None, people: Labels | None = None, *, progress: Progress = None,
 ) -> tuple[Measurement, ...]:  # fmt: skip
-    """Every measurement of the judges and the agents that the plan asks for; what cannot be measured has its reason.
+    """Make every measurement of judges and agents that the plan requires; an unmeasurable one has a reason instead.
 
     A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates beside
     length, by name and trajectory, ``people`` grades that people outside the panel gave. Equal tables, plans and
@@ -96,10 +96,10 @@ def analyse(
 
 
 def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) -> tuple[Measurement, ...]:
-    """What verdicts on orders read of `analyse` under the plan's own rules, for many simulated studies.
+    """Make only the measurements of `analyse` needed for verdicts on rankings, for many simulated studies.
 
-    Left out is what other rules, control cells and pages read. Where the plan claims nothing on dimensions, they have
-    no contrasts.
+    Measurements used by other rules, control conditions and pages are omitted. If the plan makes no claims about
+    dimensions, dimensions have no contrasts.
     """
     panel = panel_of(gated(table, study), study)
     (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
@@ -126,7 +126,7 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
 
 
 def _comparisons(panel: Panel, table: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
+    """Measure contrasts, the results of each judge alone, and the ranks over resamples."""
     tests = pair_tests(panel, rng)
     yield from order_measurements(table, OrderPlan.of(panel.study), panel.measure, tests)
     yield from measure_panel.alpha_measurements(table, panel.level, panel.measure)
@@ -138,7 +138,7 @@ def _comparisons(panel: Panel, table: Comparisons, levels: Levels, rng: np.rando
 def analyse_sums(
     sums: ScoreSums, study: Study, *, rng: np.random.Generator, progress: Progress = None
 ) -> tuple[Measurement, ...]:
-    """Every measurement of `analyse` that a table without repeated trials and replicates has, from its sums alone."""
+    """Make the measurements of `analyse` for a table without repeated trials and replicates, from its sums alone."""
     note = progress or (lambda _part: None)
     panel = panel_of_sums(sums, study)
     note("agreement")
@@ -162,12 +162,12 @@ def analyse_sums(
 
 
 def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) -> Iterator[Measurement]:
-    """`agreement` from contingency tables: what `agreement_measurements` finds in the ratings themselves."""
+    """Measure `agreement` from contingency tables, with the results of `agreement_measurements` on the ratings."""
     judges, rubric = len(sums.layout.judges), panel.study.rubric
     scale = np.arange(1, sums.layout.categories + 1)
 
     def rated(table: Ints, rating: Ints) -> Ints:
-        """A table of levels [F, G, P, S, S] as one of ratings: ``rating`` [S] is what each level is rounded to."""
+        """Convert a table of levels [F, G, P, S, S] to a table of ratings; ``rating`` [S] is each level rounded."""
         to = (rating[:, None] == scale).astype(np.int64)
         return np.asarray(to.T @ table @ to)
 
@@ -179,8 +179,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     even = np.stack([rated(table, rating) for table, rating in zip(sums.tables, rounded, strict=True)])
 
     def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
-        """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
-        levels are ``x`` [S]."""
+        """Compute the sums for every kappa between judges of different families, from tables [K, G, P, S, S] of all
+        pairs, whose levels are ``x`` [S]."""
         pairs, cross_pairs = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
         margins = np.empty((judges, *tables.shape[:2], x.size), dtype=np.int64)
         for p, (a, b) in enumerate(pairs):
@@ -215,13 +215,13 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         return measure_panel.fleiss_values(agree, counts, sums.n, judges)
 
     def correlation(tables: Ints) -> float | str:
-        """Mean Pearson correlation over pairs of judges of one name, from tables [P, S, S] of unrounded levels."""
+        """Compute the mean Pearson correlation over pairs of judges, from tables [P, S, S] of unrounded levels."""
         levels, rhos = np.arange(tables.shape[1]), []
         spread = np.zeros(judges, dtype=np.int64)
         for table, (a, b) in zip(tables, sums.layout.pairs, strict=True):
             for judge, margin in ((a, table.sum(axis=1)), (b, table.sum(axis=0))):
                 spread[judge] = np.ptp(np.flatnonzero(margin))
-            # 0 where one side does not vary.
+            # 0 if one of the two does not vary.
             weights: Floats = table / table.sum()
             row_share, other = weights.sum(axis=1), weights.sum(axis=0)
             x, y = levels - row_share @ levels, levels - other @ levels
@@ -238,7 +238,7 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
 
 
 def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
-    """What `panel_of` makes of the table itself, without its rows: no row is left to have scores of its own."""
+    """Build the `Panel` that `panel_of` makes from a table, from its sums; it has no scores of single rows."""
     layout, none = sums.layout, np.empty(0, dtype=np.int64)
     present = np.unique(sums.places)
     place, drops, judges = np.searchsorted(present, sums.places), drops_of(layout.families), len(layout.judges)
@@ -263,7 +263,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
                           sums.cycles.astype(np.float64))  # fmt: skip
     usable = zip(layout.judges, sums.calls.tolist(), strict=True)
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
-    # The names and counts of the table. The number of trajectories is all that is asked of them.
+    # The names and counts of the table. Of the trajectories only the number is used.
     table = ScoreTable(
         cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,
         tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,

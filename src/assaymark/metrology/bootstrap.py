@@ -1,7 +1,7 @@
-"""Ratios of one history of returns: what another stretch of the same market might have shown.
+"""Bootstrap intervals: cluster bootstrap of kappas, and block bootstrap of Sharpe ratios.
 
-The days of a history hang together, so single days are not resampled, but blocks of random length (the stationary
-bootstrap). Histories that are compared are cut at the same places: what they share cancels.
+Days of a return history are dependent, so blocks of random length are resampled instead of single days (the stationary
+bootstrap). Histories that are compared use the same blocks, so that their common movements cancel.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from assaymark.metrology.kappa import Pair, judge_pairs
 from assaymark.protocol import AGREEMENT, Coefficient
 from assaymark.quantiles import t_quantile, wilson_ends
 
-# What an interval looks like, and the interval of a share.
+# Intervals in general, and the interval of a share.
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Two ends and how they were found. ``method`` says ``exact`` where every resample was enumerated.
+    """The two ends of an interval and its method. ``method`` contains ``exact`` if every resample was enumerated.
 
     >>> print(Interval(0.25, 0.5, "by hand"))
     [0.2500, 0.5000] (by hand)
@@ -45,7 +45,7 @@ class Interval:
 
 
 def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a share.
+    """Compute Wilson's score interval for a share.
 
     Both ends lie in 0..1, and a share of 0 or 1 has an interval of sensible width.
 
@@ -87,26 +87,26 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float
     return wilson_ends(hits / total, total, level)
 
 
-# The cluster bootstrap as re-weighting: resampling clusters only changes how often each one's sums are counted.
+# The cluster bootstrap as re-weighting: resampling clusters only changes the multiplicity of each cluster's sums.
 
 
 Counts = NDArray[np.uint16]
 
 EXACT_CLUSTERS = 8
-"""Up to this many clusters every resample is enumerated (6,435 of them at 8) and no randomness is left."""
+"""Up to this many clusters every resample is enumerated (6,435 of them at 8), without randomness."""
 
 SMALL_PRODUCT = 1 << 18
-"""Multiplications up to which BLAS keeps a matrix product on one thread: on a busy machine several wait for each other
-longer than the product takes."""
+"""Multiplications up to which BLAS computes a matrix product on one thread: on a busy machine several threads wait for
+each other longer than the product takes."""
 
 _CHUNK = 1 << 21  # draws held in memory at a time
 _ORIGIN = 3  # the middle of the usual scale
-_FLAT = 1e-12  # a standard error, or a relative spread of returns, up to here is float noise
+_FLAT = 1e-12  # a standard error, or a relative spread of returns, up to this is float noise
 
 
 @dataclass(frozen=True, slots=True)
 class Resamples:
-    """How often each cluster is drawn in each resample [R, G], and the probability mass of each resample [R]."""
+    """The count of each cluster in each resample [R, G], and the probability mass of each resample [R]."""
 
     times: Counts
     mass: Floats | None
@@ -118,18 +118,18 @@ class Resamples:
 
     @property
     def exact(self) -> bool:
-        """Whether these are all resamples there are, each with its multinomial weight."""
+        """True if these are all possible resamples, each with its multinomial probability."""
         return self.mass is not None
 
     def blocks(self, rows: int) -> Iterator[Floats]:
-        """The resamples as floats [G, at most ``rows``], one block after the other."""
+        """Yield the resamples as float blocks [G, at most ``rows``]."""
         for start in range(0, self.size, rows):
             yield self.times[start : start + rows].T.astype(np.float64)
 
 
 @cache
 def all_resamples(clusters: int) -> Resamples:
-    """All C(2G-1, G) ways to draw G clusters with replacement, order aside, each with its share of the G^G draws."""
+    """Enumerate the C(2G-1, G) unordered draws of G clusters with replacement, with their shares of the G^G draws."""
     draws = np.array(list(combinations_with_replacement(range(clusters), clusters)))
     times = _tally(draws, clusters)
     factorial = np.array([math.factorial(k) for k in range(clusters + 1)], dtype=np.float64)
@@ -140,7 +140,7 @@ def all_resamples(clusters: int) -> Resamples:
 
 
 def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None, source: str) -> Iterator[Resamples]:
-    """Every resample at once where they can be enumerated, else ``resamples`` multinomial draws in chunks."""
+    """Yield all resamples at once if they can be enumerated, else ``resamples`` multinomial draws in chunks."""
     if clusters <= EXACT_CLUSTERS:
         yield all_resamples(clusters)
         return
@@ -157,7 +157,7 @@ def bootstrap_kappa(
     ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
     resamples: int = 10_000, rng: np.random.Generator | None = None,
 ) -> Interval:  # fmt: skip
-    """Percentile interval of the mean pairwise kappa from a cluster bootstrap.
+    """Compute the percentile interval of the mean pairwise kappa from a cluster bootstrap.
 
     Clusters (regimes, rounds, weeks) are drawn with replacement; items never leave their cluster. With up to 8
     clusters all C(2G-1, G) resamples are enumerated with their multinomial weights and the interval is exact; above,
@@ -213,8 +213,8 @@ def jackknife_kappa(
     ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], categories: int = 5, level: float = 0.95,
     consecutive: bool = False,
 ) -> Interval:  # fmt: skip
-    """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom
-    (Cameron 2015)."""
+    """Compute the delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of
+    freedom (Cameron 2015)."""
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
     codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], name="clusters")
@@ -226,10 +226,10 @@ def jackknife_kappa(
 def intraclass(
     n: ArrayLike, sum_a: ArrayLike, sum_b: ArrayLike, squares_a: ArrayLike, squares_b: ArrayLike, products: ArrayLike
 ) -> Floats:
-    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant."""
+    """Compute the intraclass correlation of two judges from sums over n common items; NaN if both are constant."""
     n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
     own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
-    # A constant judge leaves float noise here, which is no spread.
+    # A constant judge leaves float noise here, which must not count as variance.
     own_a, own_b = (np.where(variance <= _FLAT * x * x, 0.0, variance) for variance, x in ((own_a, a), (own_b, b)))
     shared = np.where((own_a > 0) & (own_b > 0), n * np.asarray(products) - a * b, 0.0)
     apart = own_a + own_b - 2 * shared
@@ -240,10 +240,10 @@ def intraclass(
 
 @dataclass(frozen=True, slots=True)
 class KappaSums:
-    """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
-    ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
-    pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
-    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`."""
+    """Sufficient sums per cluster for the kappas of every resample, for K columns of ratings at once.
+    ``columns`` [1 + 2J + P, K, G] has, for each cluster, the number of items, each judge's sum and sum of squares, and
+    each pair's sum of products. All are integers relative to a point inside the scale, so that their products stay
+    exact. With ``form`` "icc" they are sums of scores, and "kappa" in the methods means `intraclass`."""
 
     columns: Floats
     judges: int
@@ -255,7 +255,7 @@ class KappaSums:
         cls, ratings: Ints | Floats, codes: Ints, clusters: int, pairs: Sequence[Pair], origin: float = _ORIGIN,
         form: Coefficient = "kappa",
     ) -> KappaSums:  # fmt: skip
-        """Sums from good ratings [n, J, K] and cluster codes [n]; each item is looked at once."""
+        """Compute the sums from checked ratings [n, J, K] and cluster codes [n], in one pass over the items."""
         n, judges, width = ratings.shape
         order = np.argsort(codes, kind="stable")
         x = (np.ascontiguousarray(ratings[order].transpose(1, 2, 0)) - origin).astype(np.float64)
@@ -269,7 +269,7 @@ class KappaSums:
         return cls(columns, judges, tuple(pairs), form)
 
     def of_clusters(self, clusters: Ints) -> KappaSums:
-        """The same sums of some clusters only."""
+        """Select the sums of some clusters."""
         return replace(self, columns=np.ascontiguousarray(self.columns[:, :, clusters]))
 
     @property
@@ -283,7 +283,7 @@ class KappaSums:
         return int(self.columns[0, 0].sum())
 
     def kappas(self, sums: Floats) -> Floats:
-        """Kappa of every pair [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN where both judges are constant."""
+        """Compute each pair's kappa [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN if both are constant."""
         left, right = np.array(self.pairs).T
         n, total, squares = sums[0], sums[1 : 1 + self.judges], sums[1 + self.judges : 1 + 2 * self.judges]
         if self.form == "icc":
@@ -297,15 +297,15 @@ class KappaSums:
         return np.asarray(kappa)
 
     def means(self, sums: Floats) -> Floats:
-        """Mean pairwise kappa [K, R] from summed columns; NaN where some pair has none."""
+        """Compute the mean pairwise kappa [K, R] from summed columns; NaN if any pair has none."""
         return np.asarray(self.kappas(sums).mean(axis=0))
 
     def of_all(self) -> Floats:
-        """Kappa of every pair [P, K] on all data; NaN where both judges are constant."""
+        """Compute the kappa of every pair [P, K] on all data; NaN if both judges are constant."""
         return self.kappas(self.columns.sum(axis=2, keepdims=True))[:, :, 0]
 
     def of_pairs(self, column: int) -> list[list[float]]:
-        """The arguments of `intraclass` for every pair [P] of one column, on all data."""
+        """Return the arguments of `intraclass` for every pair [P] of one column, on all data."""
         n, *rest = self.columns[:, column].sum(axis=1).tolist()
         total, squares = rest[: self.judges], rest[self.judges : 2 * self.judges]
         return [
@@ -314,11 +314,11 @@ class KappaSums:
         ]
 
     def points(self) -> list[float | None]:
-        """Mean pairwise kappa of each column on all data, or None where some pair has none."""
+        """Compute the mean pairwise kappa of each column on all data; None if any pair has none."""
         return [None if math.isnan(value) else value for value in self.of_all().mean(axis=0).tolist()]
 
     def interval(self, make: Callable[[], list[Interval | str]]) -> Interval:
-        """The interval of the first column, or the reason that there is none as an error."""
+        """Return the interval of the first column, or raise an error with the reason why there is none."""
         if self.points()[0] is None:
             raise NotMeasurableError(
                 f"{AGREEMENT[self.form]} is undefined: a pair of judges gave one rating each to all {self.n} items"
@@ -330,7 +330,7 @@ class KappaSums:
         return result
 
     def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
-        """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
+        """Compute each column's percentile interval, or the reason for none; see `bootstrap_kappa`. Shares draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
         flat = self.columns.reshape(-1, self.clusters)
         rows = SMALL_PRODUCT // flat.size + 1
@@ -348,7 +348,7 @@ class KappaSums:
             if finite.all():
                 intervals.append(Interval(low, high, method))
                 continue
-            # The interval of the resamples that have a kappa, unless too many have none.
+            # The interval over the resamples with a kappa, unless too many have none.
             share, lost = 1 - float(np.average(finite, weights=mass)), int((~finite).sum())
             text = f"{method}; {lost} without a {AGREEMENT[self.form]} left out ({share:.3%} of the mass)"
             if share > 1 - level + 1e-9:
@@ -360,7 +360,7 @@ class KappaSums:
         return intervals
 
     def jackknife(self, level: float, blocks: Ints | None = None) -> list[Interval | str]:
-        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
+        """Compute each column's delete-one-cluster interval, or the reason for none; see `jackknife_kappa`."""
         parts = self.columns
         if blocks is not None:
             parts = parts @ (blocks[:, None] == np.arange(blocks.max() + 1)).astype(np.float64)
@@ -385,11 +385,11 @@ class KappaSums:
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
-    """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function."""
+    """Compute the ends [2, K] of the central ``level`` of each row [K, R], by the inverse (weighted) distribution."""
     shares = ((1 - level) / 2, 1 - (1 - level) / 2)
     size = values.shape[1]
     if mass is None:
-        # The 1e-9 keeps a boundary that is hit exactly (0.025 of 1,000) from being missed by a float.
+        # The 1e-9 ensures that an exactly hit boundary (0.025 of 1,000) is not missed by rounding.
         places = [max(0, math.ceil(q * size - 1e-9) - 1) for q in shares]
         return np.ascontiguousarray(np.partition(values, places, axis=1)[:, places].T)
     order = np.argsort(values, axis=1, kind="stable")
@@ -400,7 +400,7 @@ def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats
 
 
 def _tally(draws: Ints, clusters: int) -> Counts:
-    """How often each cluster occurs in each row of ``draws``."""
+    """Count each cluster in each row of ``draws``."""
     rows = draws.shape[0]
     places = draws + np.arange(0, clusters * rows, clusters)[:, None]
     return np.bincount(places.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.uint16)
@@ -430,7 +430,7 @@ def daily_excess(
     returns: ArrayLike, baseline: ArrayLike, rng: np.random.Generator, level: float = 0.95,
     *, resamples: int = RESAMPLES,
 ) -> OverTime:  # fmt: skip
-    """The mean daily difference of two return series, by the stationary block bootstrap."""
+    """Compute the mean daily difference of two return series with a stationary block bootstrap interval."""
     source = "daily_excess"
     own, other = checks.finite(source, "returns", returns), checks.finite(source, "baseline", baseline)
     if own.size != other.size:
@@ -439,7 +439,7 @@ def daily_excess(
     difference, n = own - other, own.size
     block = block_length(difference)
     drawn = np.concatenate([counts @ difference / n for counts in day_counts(n, block, resamples, rng)])
-    # Resampled means vary about the sample with n in the denominator, as a variance with ddof 0 does.
+    # The variance of resampled means about the sample has n in the denominator, like a variance with ddof 0.
     error = float(drawn.std()) * math.sqrt(n / (n - 1))
     freedom = max(1.0, n / block - 1)
     mean = float(difference.mean())
@@ -450,7 +450,7 @@ def daily_excess(
 
 
 def block_length(values: ArrayLike) -> float:
-    """Mean length of the blocks for the stationary bootstrap of a mean, 1 or more."""
+    """Compute the mean block length for the stationary bootstrap of a mean, 1 or more."""
     series = _series("block_length", np.asarray(values, dtype=float)[None])[0]
     n = series.size
     centred = series - series.mean()
@@ -474,20 +474,20 @@ def sharpe_ratios(
     returns: ArrayLike, pairs: Sequence[tuple[int, int]] = (), *, rng: np.random.Generator, rf: float = 0.04,
     periods: int = 252, level: float = 0.95, resamples: int = RESAMPLES, block: float | None = None,
 ) -> tuple[tuple[OverTime, ...], tuple[OverTime, ...]]:  # fmt: skip
-    """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap."""
+    """Compute each history's Sharpe ratio, and differences of two, with stationary block bootstrap intervals."""
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
     k, n = series.shape
     wrong = [pair for pair in pairs if not all(0 <= place < k for place in pair)]
     if wrong:
         raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])
-    if block is None:  # the longest that any history, or any difference that varies, asks for
+    if block is None:  # the longest required by any history, or by any difference that varies
         compared = [series[i] - series[j] for i, j in pairs]
         varying = [row for row in compared if row.std() > _FLAT * (1.0 + np.abs(row).max())]
         block = max(block_length(row) for row in [*series, *varying])
 
     def sharpe(mean: Floats, square: Floats) -> Floats:
-        """Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
+        """Compute Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
         variance = np.maximum(square - np.square(mean), 0.0) * n / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((mean * periods - rf) / np.sqrt(variance * periods))
@@ -498,7 +498,7 @@ def sharpe_ratios(
     method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, symmetric"
 
     def ratio(value: float, draws: Floats) -> OverTime:
-        # A resample of one day again and again has no ratio: it strays without bound.
+        # A resample that repeats a single day has no ratio: it is unbounded.
         strayed = np.where(np.isfinite(draws), np.abs(draws - value), np.inf)
         half = float(np.sort(strayed)[min(resamples - 1, math.ceil(level * resamples) - 1)])
         p = (1 + int((strayed >= abs(value)).sum())) / (1 + resamples)
@@ -510,7 +510,7 @@ def sharpe_ratios(
 
 
 def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> list[Floats]:
-    """How often each day stands in each resample, in tables of shape (some, n): means and ratios need no more."""
+    """Count each day in each resample, in tables of shape (rows, n); the counts suffice for means and ratios."""
     counts, size, place = [], max(1, _AT_ONCE // n), np.arange(n)
     for start in range(0, resamples, size):
         rows = min(size, resamples - start)

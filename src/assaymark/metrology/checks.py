@@ -1,4 +1,4 @@
-"""What every measuring function demands of its input, said once: all problems together, with the value seen."""
+"""Input checks shared by all measuring functions: they report all problems together, with the value found."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _AXES = {1: "one axis [n]", 2: "two axes"}
 
 
 def fail(source: str, where: str, what: str) -> NoReturn:
-    """Raise the one problem of an argument."""
+    """Raise an InputError with one problem of an argument."""
     raise InputError(source, [Problem(where, what)])
 
 
 def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim: int = 1) -> Ints:
-    """``values`` as whole numbers on 1..categories. The good case is a few reductions; the rest is told in words."""
-    # The reductions are the whole cost of a kappa of a thousand items, so nothing else runs when they are satisfied.
+    """Return ``values`` as integers in 1..categories. Valid input costs a few reductions; errors list every problem."""
+    # The reductions dominate the cost of a kappa of a thousand items, so valid input runs nothing else.
     x = values if isinstance(values, np.ndarray) else array(source, name, values)
     if x.dtype.kind not in "iu":
-        # Floats that are whole numbers, as integers.
+        # Integral floats become integers.
         if x.dtype.kind != "f":
             fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
         if not np.isfinite(x).all():
@@ -38,7 +38,7 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
         if broken.any():
             rating = float(x[broken][0])
             fail(source, name, f"ratings must be whole (first that is not: {rating!r}); use round_half_up, then clip")
-        # Beyond this, the conversion below would wrap around into the scale.
+        # Beyond this, the conversion below would overflow into the scale.
         x = np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
     _shaped(source, name, x, ndim)
     if np.minimum.reduce(x, axis=None) < 1 or np.maximum.reduce(x, axis=None) > categories:
@@ -48,14 +48,14 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
 
 
 def categories_of(source: str, categories: int) -> int:
-    """The size of an ordinal scale: a whole number from 2."""
+    """Check the size of an ordinal scale: an integer of at least 2."""
     if isinstance(categories, bool) or not isinstance(categories, (int, np.integer)) or categories < 2:
         fail(source, "categories", f"must be a whole number of at least 2 (got {categories!r})")
     return int(categories)
 
 
 def finite(source: str, name: str, values: ArrayLike, *, ndim: int = 1) -> Floats:
-    """``values`` as finite floats with ``ndim`` axes and at least one element."""
+    """Return ``values`` as finite floats with ``ndim`` axes and at least one element."""
     x = array(source, name, values)
     if x.dtype.kind not in "iuf":
         fail(source, name, f"must be numbers (got {_kind_of(x)})")
@@ -68,7 +68,7 @@ def finite(source: str, name: str, values: ArrayLike, *, ndim: int = 1) -> Float
 
 
 def labels(source: str, name: str, values: Sequence[Any] | NDArray[Any], n: int) -> tuple[tuple[Any, ...], Ints]:
-    """The distinct names in ``values``, sorted, and for each item the index of its name."""
+    """Return the sorted distinct names in ``values``, and the index of each item's name."""
     x = array(source, name, values)
     if x.ndim != 1 or x.size != n:
         fail(source, name, f"must have one entry for each of the {n} items (got shape {x.shape})")
@@ -79,7 +79,7 @@ def labels(source: str, name: str, values: Sequence[Any] | NDArray[Any], n: int)
 
 
 def probability(source: str, name: str, value: float, *, inclusive: bool = False) -> float:
-    """``value`` strictly between 0 and 1 (or with both ends)."""
+    """Check that ``value`` is strictly between 0 and 1 (``inclusive``: or equal to an end)."""
     inside = 0 <= value <= 1 if inclusive else 0 < value < 1
     if not inside:
         fail(source, name, f"must lie {'in 0..1' if inclusive else 'strictly between 0 and 1'} (got {value!r})")
@@ -87,14 +87,14 @@ def probability(source: str, name: str, value: float, *, inclusive: bool = False
 
 
 def whole(source: str, name: str, value: float, *, least: int) -> int:
-    """``value`` as a whole number of at least ``least``."""
+    """Return ``value`` as an integer of at least ``least``."""
     if isinstance(value, bool) or not np.isscalar(value) or value != value or value % 1 != 0 or value < least:
         fail(source, name, f"must be a whole number of at least {least} (got {value!r})")
     return int(value)
 
 
 def two_agents(source: str, a: int, b: int, agents: int) -> None:
-    """Two different agents that exist."""
+    """Check that two agent indices differ and exist."""
     for name, agent in (("a", a), ("b", b)):
         if whole(source, name, agent, least=0) >= agents:
             fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
@@ -103,7 +103,7 @@ def two_agents(source: str, a: int, b: int, agents: int) -> None:
 
 
 def array(source: str, name: str, values: Any) -> NDArray[Any]:
-    """``values`` as an array, refusing rows of unequal length."""
+    """Return ``values`` as an array; reject rows of unequal length."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -111,7 +111,7 @@ def array(source: str, name: str, values: Any) -> NDArray[Any]:
 
 
 def _shaped(source: str, name: str, x: NDArray[Any], ndim: int) -> None:
-    """Refuse what is empty or has another number of axes."""
+    """Reject an array that is empty or has another number of axes."""
     if not x.size:
         fail(source, name, "is empty; at least one item is needed")
     if x.ndim != ndim:

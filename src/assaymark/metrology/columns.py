@@ -1,4 +1,4 @@
-"""Judgments made elsewhere: a bare table of scores, checked and typed, as the arrays that analyses read."""
+"""Score tables from other tools: validation, types, and conversion to the arrays used by the analysis."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_
 from assaymark.rows import read
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
-"""Columns that a score table must have, beside ``trial`` and at least one dimension."""
+"""Text columns that a score table must have, in addition to ``trial`` and at least one dimension."""
 
 OPTIONAL_TEXTS: Final = ("cycle", "format", "agent_family", "derivation", "parent")
 WHOLE: Final = {"trial": 1, "replicate": 1, "length": 0}
-"""Columns of whole numbers and their smallest value; only ``trial`` must be there."""
+"""Integer columns and their minimum values; only ``trial`` is required."""
 
 KNOWN: Final = (*TEXTS, *OPTIONAL_TEXTS, *WHOLE)
 
 SCORE_NAMES: Final = ("score", "rating", "grade")
-"""What the one score of a table is called where nobody has to name it."""
+"""Column names that are recognised as the only score of a table."""
 
-_CHECKED: Final = b"assaymark.dimensions"  # in the metadata of a table that was checked: the dimensions named then
+_CHECKED: Final = b"assaymark.dimensions"  # metadata key of a checked table: its dimensions
 _DEFAULTS: Final = {"derivation": "honest", "parent": "", "agent_family": ""}
 _NAMED: Final = ("agent", "judge", "family")
 _NAME: Final = re.compile(r"[^\x00-\x1f\[\]=,|]{1,120}")
@@ -45,17 +45,17 @@ _NUMBER: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 @dataclass(slots=True)
 class Problems:
-    """What is wrong with a table: at most so many problems a check, the rest only counted."""
+    """The problems of a table: up to `LISTED` per check, the others only counted."""
 
     problems: list[Problem] = field(default_factory=list)
     more: int = 0
 
     def add(self, where: str, what: str) -> None:
-        """One problem."""
+        """Add one problem."""
         self.problems.append(Problem(where, what))
 
     def rows(self, bad: Bools, column: str, what: str, values: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
-        """One problem a row of ``bad`` [rows]."""
+        """Add one problem for each row of ``bad`` [rows]."""
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
         for row in places[:LISTED].tolist():
@@ -67,7 +67,7 @@ class Problems:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A checked score table, rows in the order they were given."""
+    """A checked score table, rows in the given order."""
 
     names: Mapping[str, tuple[str, ...]]
     codes: Mapping[str, Ints]
@@ -81,7 +81,7 @@ class Columns:
     def of(
         cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None, scale: Scale = SCALE
     ) -> Columns:
-        """The columns of a raw table, or everything that is wrong with it."""
+        """Check a raw table; raise InputError with all problems."""
         given_family = "family" in table.column_names
         if not given_family and "judge" in table.column_names:
             table = table.append_column("family", table.column("judge"))
@@ -107,7 +107,7 @@ class Columns:
             if name not in table.column_names:
                 continue
             values, readable = _numbers(table, name, problems, "whole numbers")
-            if name == "replicate" and readable:  # may be empty and is then 1
+            if name == "replicate" and readable:  # empty values become 1
                 values = np.where(np.isnan(values), 1.0, values)
             bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
             if readable and bad.any():
@@ -123,24 +123,24 @@ class Columns:
 
     @property
     def usable(self) -> Bools:
-        """The rows with a score on every dimension [rows]."""
+        """True for rows with a score on every dimension [rows]."""
         return np.asarray(~np.isnan(self.scores).any(axis=1))
 
     def only(self, rows: Bools) -> Columns:
-        """Some of the rows."""
+        """Select some of the rows."""
         return replace(
             self, codes={name: codes[rows] for name, codes in self.codes.items()},
             numbers={name: values[rows] for name, values in self.numbers.items()}, scores=self.scores[rows],
         )  # fmt: skip
 
     def of_trajectories(self, name: str) -> dict[str, str]:
-        """What a text column says about each trajectory."""
+        """Return the value of a text column for each trajectory."""
         rows = np.unique(self.codes["trajectory"], return_index=True)[1]
         texts, ids = self.names[name], self.names["trajectory"]
         return {ids[self.codes["trajectory"][row]]: texts[self.codes[name][row]] for row in rows.tolist()}
 
     def to_arrow(self) -> pa.Table:
-        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls."""
+        """Convert to Arrow: names as dictionaries, integers as int64, scores as float64 with nulls."""
         columns: dict[str, Any] = {}
         for name in KNOWN:
             if name in self.codes:
@@ -153,7 +153,7 @@ class Columns:
         return pa.table(columns, metadata={_CHECKED: ",".join(self.dimensions).encode()})
 
     def digest(self, weights: Floats) -> str:
-        """Sixteen hex digits over everything that analyses read, whatever the order of the rows."""
+        """Compute a hash of sixteen hex digits over all analysed values, independent of the order of the rows."""
         order = np.lexsort((self.numbers["trial"], self.codes["judge"], self.codes["trajectory"]))
         hasher = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
         for name in sorted(self.codes):
@@ -165,7 +165,7 @@ class Columns:
         return hasher.hexdigest()[:16]
 
     def _check(self, flaws: Problems) -> None:
-        """What would make the table ambiguous."""
+        """Add every problem that would make the table ambiguous."""
         flaws.problems += name_problems({name: self.names[name] for name in _NAMED})
         for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
             flaws.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
@@ -184,7 +184,7 @@ class Columns:
             for other in others:
                 if name not in self.codes or other not in all_values:
                     continue
-                # Each goes with one other: two of them name neither.
+                # Each value has exactly one partner; report those with several.
                 codes, names, values = self.codes[name], self.names[name], all_values[other]
                 first = np.empty(len(names), dtype=np.int64)
                 first[codes[::-1]] = values[::-1]
@@ -214,13 +214,13 @@ def read_scores(
     source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None,
     scale: Scale = SCALE,
 ) -> pa.Table:  # fmt: skip
-    """A table of scores from any tool, checked and typed."""
+    """Read a table of scores from any tool, with checks and types."""
     table, name = raw_scores(source)
     return Columns.of(table, name, dimensions, scale).to_arrow()
 
 
 def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
-    """What is wrong with names that become parts of the names of measurements, by column."""
+    """List the problems of names that become parts of measurement names, by column."""
     what = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
     wrong = [
         Problem(column, f"{what} (got {name!r:.60})")
@@ -234,7 +234,7 @@ def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
 
 
 def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa.Table, str]:
-    """The unchecked rows of any source, and what to call it in messages."""
+    """Load the unchecked rows of any source; also return its name for messages."""
     if isinstance(source, (str, Path)):
         return read(Path(source)).table, str(source)
     if isinstance(source, pa.Table):
@@ -246,7 +246,7 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
 
 
 def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
-    """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
+    """Return the undocumented columns that are numeric; in a table, also text columns that only contain numbers."""
     numeric = []
     for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
         kind = _kind_of(column.type)
@@ -260,7 +260,7 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
 
 
 def _kind_of(kind: pa.DataType) -> str:
-    """Whether a column holds a ``number`` or ``text``, or neither."""
+    """Classify a column type as ``number``, ``text`` or neither (empty)."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
@@ -270,7 +270,7 @@ def _kind_of(kind: pa.DataType) -> str:
 def named_dimensions(
     schema: pa.Schema, names: Sequence[str] | None, numeric: Sequence[str]
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
+    """Return the dimension columns, sorted, and the problems of the header: missing, excess or ambiguous columns."""
     columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
     twice = repeated(columns)
@@ -290,7 +290,7 @@ def named_dimensions(
     if names is None:
         names = numeric or [name for name in unknown if name in SCORE_NAMES]
         if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
-            # Numeric columns, of which only a person knows whether they are scores.
+            # Numeric columns: only the user knows which of them are scores.
             places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
             more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
             flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
@@ -315,7 +315,7 @@ def named_dimensions(
 
 
 def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, ...], Ints]:
-    """Sorted names and codes of a text column."""
+    """Return the sorted names and the codes of a text column."""
     column = table.column(name)
     if pa.types.is_nested(column.type):
         problems.add(name, f"must be text or whole numbers (got {column.type})")
@@ -338,7 +338,7 @@ def _texts(table: pa.Table, name: str, problems: Problems) -> tuple[tuple[str, .
 
 
 def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
-    """The names that occur, sorted, and the place of each row's name among them; ``codes`` [rows] are places now."""
+    """Return the sorted names that occur and each row's index among them; ``codes`` [rows] index ``names``."""
     used = np.bincount(codes, minlength=len(names)) > 0
     present = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
     if present == names:
@@ -348,7 +348,7 @@ def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
 
 
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
-    """Text without the words for a missing number, and where it is no number [rows]."""
+    """Replace words for a missing number by nulls; also return which rows are not numbers [rows]."""
     text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
     text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
     bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
@@ -356,7 +356,7 @@ def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
 
 
 def _numbers(table: pa.Table, name: str, problems: Problems, missing: str) -> tuple[Floats, bool]:
-    """A column as floats, NaN where it is empty, and whether it could be read."""
+    """Return a column as floats, NaN for empty cells, and whether it could be parsed."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -388,7 +388,7 @@ def table_from_arrow(
     dimensions: Sequence[str] | None = None,
     scale: Scale = SCALE,
 ) -> ScoreTable:
-    """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
+    """Build a score table from judgments of another tool, equal to that of `score_table` for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
     return score_table_of(Columns.of(table, name, named, scale), weights)
@@ -397,7 +397,7 @@ def table_from_arrow(
 def score_table_of(
     columns: Columns, weights: Mapping[str, float] | None = None, *, derivation: str = "honest"
 ) -> ScoreTable:
-    """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
+    """Build the score table of the rows of one derivation, from checked columns; see `table_from_arrow`."""
     if problems := weight_problems(columns.dimensions, weights, of="scores"):
         raise InputError("scores", problems)
     share = weight_shares(columns.dimensions, weights)
@@ -412,7 +412,7 @@ def score_table_of(
     places, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
     judges = tuple(names["judge"][k] for k in places)
     usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
-    # What belongs to a trajectory [N], and the mean and the first of the usable trials by judge [N, J, D].
+    # Attributes of trajectories [N], and the mean and the first of the usable trials by judge [N, J, D].
     of = {name: values[order[start]] for name, values in (*codes.items(), *columns.numbers.items())}
     first: Bools = of.get("replicate", np.ones(ids.size, dtype=np.int64)) == 1
     slot, shape = (trajectory * len(judges) + judge)[usable], (ids.size, len(judges))
@@ -421,14 +421,14 @@ def score_table_of(
     with np.errstate(invalid="ignore"):
         mean = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
     lowest = np.full((counts.size, scores.shape[1]), np.nan)
-    lowest[slot[::-1]] = scores[usable][::-1]  # the last to be written is the lowest trial
+    lowest[slot[::-1]] = scores[usable][::-1]  # the lowest trial is written last
     opening, scored = lowest.reshape(*shape, -1), counts.reshape(shape) > 0
     full: Bools = np.asarray(scored.all(axis=1))
     complete, rest = (np.flatnonzero(first & which) for which in (full, scored.any(axis=1) & ~full))
     chosen, n = np.concatenate([complete, rest]), complete.size
 
     def names_of(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
-        """The names that occur in some rows, and for every row the place of its name among them (there only)."""
+        """Return the names that occur in ``rows``, and every row's index among them (valid for ``rows`` only)."""
         used = np.unique(of[name][rows])
         return tuple(names[name][k] for k in used), np.searchsorted(used, of[name]).astype(np.int64)
 
@@ -439,7 +439,7 @@ def score_table_of(
     if "agent_family" in codes:
         families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
         makers = {name: names["agent_family"][k] or name for name, k in zip(names["agent"], families, strict=True)}
-    # Each judge's calls, its aggregate in every trial [m, T] where all were usable, and what it was asked in vain.
+    # Each judge's calls, its aggregate in every trial [m, T] where all were usable, and its unusable replies.
     trials, calls = dict[str, Floats](), dict[str, Calls]()
     for j, name in enumerate(judges):
         rows = judge == j
@@ -468,11 +468,11 @@ def score_table_of(
 def _repeats(
     of: Mapping[str, Ints], full: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
 ) -> dict[str, tuple[Floats, ...]]:
-    """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
+    """Return the aggregates [R, J, 2] (mean trial, first trial) of cycles that an agent decided more than once."""
     if "replicate" not in of:
         return {}
     agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(full)
-    # Ties keep the order of trajectories, of which the first stands for its replicate.
+    # Ties keep the order of trajectories, the first of which represents its replicate.
     scored = scored[np.lexsort((of["replicate"][scored], cycle[scored], agent[scored]))]
     key = np.stack([agent[scored], cycle[scored], of["replicate"][scored]])
     fresh = np.ones(scored.size, dtype=bool)
@@ -488,7 +488,7 @@ def _repeats(
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:
-    """Measurements as an Arrow table, in the order given: one column a field, labels as a map, detail as JSON text."""
+    """Convert measurements to an Arrow table in order: a column per field, labels as a map, detail as JSON text."""
     rows = [
         {
             **{name: getattr(item, name) for name in MEASUREMENT_SCHEMA.names},
@@ -501,7 +501,7 @@ def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:
 
 
 def measurements_from_arrow(table: pa.Table) -> tuple[Measurement, ...]:
-    """The measurements of a table that `measurements_to_arrow` made."""
+    """Convert a table made by `measurements_to_arrow` back to measurements."""
     missing = [name for name in MEASUREMENT_SCHEMA.names if name not in table.column_names]
     if missing:
         raise InputError("measurements", [Problem(name, "this column is missing") for name in missing])

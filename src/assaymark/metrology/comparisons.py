@@ -1,8 +1,8 @@
-"""Scores arranged for comparing agents: one cell for each cycle, agent and judge, and the gaps that follow from them.
+"""Scores arranged for comparisons of agents: one cell per cycle, agent and judge, and the paired differences.
 
-Every test of an order starts here. A score is the mean over judges; where some judges have no grade of a record their
-severity is taken out first. Two agents are compared within the cycles that both decided, and every cluster of cycles
-counts once, because clusters are what a claim generalises over.
+Every test of a ranking uses these. A score is the mean over judges; if some judges have no grade of a record, the
+judges' severities are removed first. Two agents are compared within the cycles that both decided, and every cluster of
+cycles counts once, because claims generalise over clusters.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import ClusterOrder
 from assaymark.protocol import Study
 
-# From grades to one value per cluster: what a panel says of a record when grades are missing, and paired gaps.
+# From grades to one value per cluster: the panel's score of a record with missing grades, and paired differences.
 
 
 @dataclass(frozen=True, slots=True)
 class PanelScores:
-    """What a panel says of N records; None where a record has no grade."""
+    """A panel's scores of N records; None for a record without a grade."""
 
     scores: tuple[float | None, ...]
     part: tuple[int | None, ...]
 
 
 def panel_scores(grades: ArrayLike) -> PanelScores:
-    """Score of each record of a cluster when not every judge graded every record (Scheffe 1959)."""
+    """Compute each record's score in a cluster in which not every judge graded every record (Scheffe 1959)."""
     table = scores_of("panel_scores", "grades", grades, 2)
     scores, part = panel_fit(table, np.zeros(len(table), dtype=np.int64), 1)
     number = {label: k for k, label in enumerate(dict.fromkeys(part[part >= 0].tolist()))}
@@ -49,13 +49,13 @@ def panel_scores(grades: ArrayLike) -> PanelScores:
 
 
 def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]:
-    """`panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record."""
+    """Compute `panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record."""
     graded = ~np.isnan(grades)
     if graded.all():
         return np.asarray(grades.mean(axis=1)), np.zeros(len(grades), dtype=np.int64)
     active = group_sums(graded.astype(np.float64), codes, clusters) > 0
     width = max(1, int(active.sum(axis=1).max()))
-    if width < grades.shape[1]:  # of a crowd each cluster has few judges, and no other has a share in its fit
+    if width < grades.shape[1]:  # in a crowd each cluster has few judges, and the others do not enter its fit
         columns = np.argsort(~active, axis=1, kind="stable")[:, :width]
         scores, part = panel_fit(np.take_along_axis(grades, columns[codes], axis=1), codes, clusters)
         return scores, np.where(part < 0, -1, columns[codes, part])
@@ -63,8 +63,8 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     count = graded.sum(axis=1)
     some = np.maximum(count, 1)
     mean = values.sum(axis=1) / some
-    # Normal equations of the judges after the records are swept out: the Laplacian of the graph in which records link
-    # judges. Its pseudo-inverse has effects that sum to zero in each linked part.
+    # Normal equations of the judges after elimination of the records: the Laplacian of the graph in which records link
+    # judges. Its pseudo-inverse gives effects that sum to zero in each connected component.
     shared = group_sums(graded[:, :, None] * (graded / some[:, None])[:, None, :], codes, clusters)
     laplacian = np.eye(grades.shape[1]) * shared.sum(axis=2)[:, None] - shared
     surplus = group_sums(np.where(graded, values - mean[:, None], 0.0), codes, clusters)
@@ -78,7 +78,7 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
 
 
 def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[int, int], dict[Hashable, float]]:
-    """Mean paired difference of every pair of agents in every cluster, from single records."""
+    """Compute the mean paired difference of every pair of agents in every cluster, from single records."""
     source, agents = "cluster_differences", checks.whole("cluster_differences", "K", K, least=1)
     clusters: dict[Hashable, int] = {}
     rows: dict[tuple[int, Hashable], dict[int, tuple[float, Any]]] = {}
@@ -104,7 +104,7 @@ def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[
 
 
 def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, clusters: int) -> Floats:
-    """Mean paired difference [G, pairs] of every pair, NaN without a common cycle."""
+    """Compute the mean paired difference [G, pairs] of every pair, NaN without a common cycle."""
     agents = scores.shape[1]
     blocks = [np.empty((clusters, 0))]
     for a in range(agents - 1):
@@ -121,8 +121,8 @@ def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Mean paired differences of one set of judges, first agent minus second.
-    ``means`` [G, P, S] by cluster, pair (in the order of `pairs_of`) and scale, NaN where the two share no cycle;
-    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means."""
+    ``means`` [G, P, S] is by cluster, pair (in the order of `pairs_of`) and scale, NaN if the two share no cycle;
+    ``cycles`` [G, P] is the number of cycles behind each mean; ``levels`` [G, K, S] are the agents' cluster means."""
 
     means: Floats
     cycles: Ints
@@ -131,7 +131,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What every judge gave every agent in every cycle, with what is needed to compare the agents."""
+    """The scores by every judge of every agent in every cycle, with the data for comparing the agents."""
 
     names: tuple[str, ...]
     agents: tuple[str, ...]
@@ -148,19 +148,19 @@ class Comparisons:
     in_parts: bool = False
     judged: bool = True
     records: tuple[Floats, Ints, Ints] | None = None
-    """Where records are not one a cell: grades [N, J, S] of each, NaN where missing, with its cycle and agent [N]."""
+    """If cells have several records: their grades [N, J, S], NaN if missing, with their cycles and agents [N]."""
     cycles: tuple[str, ...] = ()
 
     @classmethod
     def of_table(
         cls, table: ScoreTable, study: Study, style: Mapping[str, Mapping[str, float]] | None = None
     ) -> Comparisons:
-        """The first replicates of a score table, also those that some judges have no grade of."""
+        """Arrange the first replicates of a score table, including records without a grade by some judges."""
         grades = table.grades
         a, c = len(table.agents), len(table.cycles)
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
         place = grades.cycle * a + grades.agent
-        # The plan's covariates [N, Q] of all graded records, where all of them are known.
+        # The plan's covariates [N, Q] of all graded records, if all of them are known.
         names, lengths, styles = study.claims.covariates, None, style or {}
         columns = {name: [styles[name][key] for key in grades.trajectories] for name in names if name in styles}
         if grades.lengths is not None:
@@ -184,7 +184,7 @@ class Comparisons:
 
     @classmethod
     def of_sums(cls, sums: ScoreSums, study: Study) -> Comparisons:
-        """Sums of a large table: within a line-up every cycle has the same agents, so its mean cell stands for all."""
+        """Arrange the sums of a large table; cycles of a line-up have the same agents, so their mean cell suffices."""
         counts = sums.decisions.astype(np.float64)[:, :, None, None]
         scores = sums.scores / np.where(counts > 0, counts, np.nan)
         layout = sums.layout
@@ -195,12 +195,12 @@ class Comparisons:
         )._in_order(study)  # fmt: skip
 
     def _in_order(self, study: Study) -> Comparisons:
-        """The same with the plan's order of clusters; in time order where they follow each other."""
+        """Return the comparisons with the plan's order of clusters, sorted by time if they are consecutive."""
         ranked = sorted(range(len(self.clusters)), key=lambda g: natural(self.clusters[g]))
         place = np.empty(len(ranked), dtype=np.int64)
         place[ranked] = np.arange(len(ranked))
         cluster = place[self.cluster]
-        rows = np.argsort(cluster, kind="stable")  # jackknives over time number the clusters as they come
+        rows = np.argsort(cluster, kind="stable")  # jackknives over time number clusters by first appearance
         records = None
         if self.records is not None:
             records = self.records[0], np.argsort(rows)[self.records[1]], self.records[2]
@@ -213,16 +213,16 @@ class Comparisons:
 
     @property
     def consecutive(self) -> bool:
-        """Whether the clusters follow each other in time."""
+        """True if the clusters are consecutive in time."""
         return self.order == "consecutive"
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Every pair of agents, by their indices."""
+        """Every pair of agent indices."""
         return list(pair_list(len(self.agents)))
 
     def ratings(self, scale: int) -> tuple[Floats, Ints]:
-        """Every judge's score of every record on a scale [N, J], NaN where missing, and the cluster of each [N]."""
+        """Return every judge's score of every record on a scale [N, J], NaN if missing, and the clusters [N]."""
         if self.records is not None:
             values, cycle, _ = self.records
             return values[:, :, scale], self.cluster[cycle]
@@ -231,30 +231,30 @@ class Comparisons:
 
     @cached_property
     def own(self) -> Bools:
-        """Which judges share a family with which agents [J, K]; none where families are not known."""
+        """True for judges and agents of the same family [J, K]; all False if families are not known."""
         families = self.agent_families or {}
         same = [[families.get(agent) == family for agent in self.agents] for family in self.families]
         return np.array(same, dtype=bool).reshape(len(self.judges), len(self.agents))
 
     @cached_property
     def drops(self) -> dict[str, list[int]]:
-        """The judges that stay when each family is left out; empty with one family."""
+        """For each judge family, the judges that remain without it; empty with one family."""
         return drops_of(self.families)
 
     @cached_property
     def missing(self) -> bool:
-        """Whether some record lacks a grade of some judge."""
+        """True if any record lacks a judge's grade."""
         there = ~np.isnan(self.cells[..., 0])
         return self.records is not None or bool((there.any(axis=2) & ~there.all(axis=2)).any())
 
     @cached_property
     def judge_means(self) -> Floats:
-        """Cluster means [S, G, J, K] of every judge and agent, NaN where a judge has no score of an agent."""
+        """Cluster means [S, G, J, K] of every judge and agent, NaN if a judge has no score of an agent."""
         means = _means(self.cells, self.cluster, len(self.clusters), self.weight)
         return np.asarray(means.transpose(3, 0, 2, 1))
 
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
-        """Paired differences as these judges see them (default: all)."""
+        """Compute the paired differences of these judges (default: all)."""
         chosen = list(range(len(self.judges))) if judges is None else list(judges)
         scores, part = self.fitted(chosen)
         first, second = pairs_of(len(self.agents))
@@ -277,7 +277,7 @@ class Comparisons:
         return self.fitted(range(len(self.judges)))[0]
 
     def fitted(self, chosen: Sequence[int]) -> tuple[Floats, Ints]:
-        """Scores [C, K, S] over some judges, and the linked part of each cell within its cluster [C, K]."""
+        """Compute scores [C, K, S] over some judges, and each cell's connected component in its cluster [C, K]."""
         cells = self.cells[:, :, chosen]
         c, k, judges, scales = cells.shape
         if self.records is None:
@@ -289,7 +289,7 @@ class Comparisons:
         codes, place, groups = self.cluster[cycle], cycle * k + agent, int(self.cluster.max()) + 1
         fits = [panel_fit(values[:, chosen, s], codes, groups) for s in range(scales)]
         scores, part = np.stack([scores for scores, _ in fits], axis=1), fits[0][1]
-        # Of the parts of a cell the one with most records in the cluster counts: the same for all agents.
+        # Of a cell's components the one with most records in the cluster counts, the same for all agents.
         label = codes * (judges + 1) + part + 1
         size = np.bincount(label)[label] * (part >= 0)
         main = np.full(c * k, -1)
@@ -300,12 +300,12 @@ class Comparisons:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key by which week 9 comes before week 10."""
+    """Return a sort key that orders week 9 before week 10."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:
-    """Means [size, ...] of the rows of values [N, ...] by their code, of what is there; NaN where nothing is."""
+    """Compute the means [size, ...] of the rows of ``values`` [N, ...] by code, ignoring NaN; NaN without values."""
     if weight is None and np.unique(codes).size == codes.size:
         means = np.full((size, *values.shape[1:]), np.nan)
         means[codes] = values

@@ -1,4 +1,4 @@
-"""Is one agent above another? Paired differences, tested over clusters, and corrected for how many were looked at."""
+"""Tests of differences between agents: paired differences, tested over clusters, with multiplicity corrections."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Test = Literal["cluster-t", "bootstrap", "sign-flip"]
 EXACT_FLIPS = 16
 """Up to this many clusters every pattern of signs is enumerated (65,536 of them at 16)."""
 
-_COLUMNS = 64  # contrasts whose resampled or turned sums are looked at together
-_ROWS = 1 << 14  # patterns looked at together
-_ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
+_COLUMNS = 64  # contrasts whose resampled or sign-flipped sums are computed together
+_ROWS = 1 << 14  # patterns processed together
+_ZERO = 1e-9  # scores are means of small integers; a smaller difference is float noise
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A mean paired difference with its test. ``low`` and ``high`` are None where no interval can be given."""
+    """A mean paired difference with its test. ``low`` and ``high`` are None if no interval can be given."""
 
     difference: float
     low: float | None
@@ -43,7 +43,7 @@ class Contrast:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Holm's step-down adjustment: p-values that may be compared with alpha after looking at all of them.
+    """Adjust p-values by Holm's step-down procedure, so that each can be compared with alpha.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def holm_rows(p: Floats) -> Floats:
-    """`holm` of each row [R, m] of good p-values, each row a family of its own."""
+    """Apply `holm` to each row [R, m] of checked p-values; each row is a separate family."""
     order = np.argsort(p, axis=1, kind="stable")
     factors = np.arange(p.shape[1], 0, -1)
     steps = np.minimum(np.maximum.accumulate(np.take_along_axis(p, order, axis=1) * factors, axis=1), 1.0)
@@ -87,7 +87,7 @@ def holm_rows(p: Floats) -> Floats:
 
 
 def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], level: float = 0.95) -> Contrast:
-    """Two-sided t test of a mean paired difference whose items come in clusters (Bell 2002)."""
+    """Test a mean paired difference of clustered items by a two-sided t test (Bell 2002)."""
     sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
     return contrast_of(t_test(sums, counts, level), 0, n)
@@ -97,7 +97,7 @@ def bootstrap_contrast(
     differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
-    """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9)."""
+    """Test a mean paired difference by a percentile cluster bootstrap, as in ValueBlindBench (section 3.9)."""
     return _by_draws("bootstrap_contrast", differences, clusters, level, resamples, rng)
 
 
@@ -114,8 +114,8 @@ def _by_draws(
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The same test on K columns of scores: differences, p-values, and interval ends where there are any [K].
-    Ends are NaN where no interval can be given; they become None before anybody sees them."""
+    """The same test on K columns of scores: differences, p-values, and interval ends [K].
+    Ends are NaN if no interval can be given; public results have None instead."""
 
     difference: Floats
     p: Floats
@@ -126,7 +126,7 @@ class Tested:
 
 
 def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
-    """One column of several tests as the public result."""
+    """Convert one column of several tests to the public result."""
     bounded = not np.isnan(tests.low[column])
     low, high = (float(tests.low[column]), float(tests.high[column])) if bounded else (None, None)
     difference, p = float(tests.difference[column]), float(tests.p[column])
@@ -134,7 +134,7 @@ def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
 
 
 def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
-    """`cluster_t` on cluster sums [G, K] and cluster sizes [G]."""
+    """Compute `cluster_t` from cluster sums [G, K] and cluster sizes [G]."""
     g, n = counts.size, counts.sum()
     mean = sums.sum(axis=0) / n
     difference = settle(mean)
@@ -157,12 +157,12 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
 
 
 def settle(differences: Floats) -> Floats:
-    """Differences with float noise around zero set to zero."""
+    """Set differences within float noise of zero to zero."""
     return np.where(np.abs(differences) <= _ZERO, 0.0, differences)
 
 
 def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, int]:
-    """Sums [G, 1] and sizes [G] of differences by cluster."""
+    """Check differences and clusters; return cluster sums [G, 1], cluster sizes [G] and the number of items."""
     values = checks.finite(source, "differences", differences)
     names, codes = checks.labels(source, "clusters", clusters, values.size)
     sums = np.bincount(codes, weights=values, minlength=len(names))
@@ -174,7 +174,7 @@ def sign_flip(
     differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
-    """Sign-flip test of a mean paired difference whose items come in clusters (Canay 2017)."""
+    """Test a mean paired difference of clustered items by sign flips (Canay 2017)."""
     return _by_draws("sign_flip", differences, clusters, level, resamples, rng)
 
 
@@ -185,19 +185,19 @@ def bootstrap_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
-    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
+    """Compute `bootstrap_contrast` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same
     draws."""
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
     size, mass_of_all = sum(chunk.size for chunk in drawn), drawn[0].mass
-    # The weight or number of resamples in the smaller tail of every column.
+    # The mass or the number of resamples in the smaller tail of every column.
     columns = np.concatenate([sums for sums, _ in parts], axis=1)
     pieces = np.array_split(np.ascontiguousarray(columns.T), max(1, columns.shape[1] // _COLUMNS))
     tails = [np.zeros((2, piece.shape[0])) for piece in pieces]
     rows = max(1, SMALL_PRODUCT // (_COLUMNS * g))
 
     def weigh(hits: Bools, mass: Floats | None) -> Floats:
-        """How many resamples, or how much mass, each row of hits has."""
+        """Return the number of resamples, or their probability mass, in each row of hits."""
         return np.count_nonzero(hits, axis=1).astype(np.float64) if mass is None else np.asarray(hits @ mass)
 
     for chunk in drawn:
@@ -214,7 +214,7 @@ def bootstrap_tests(
         p = np.minimum(1.0, np.maximum(2 * smaller, 2.0) / float(g) ** g)
 
     def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
-        """Percentile ends of one pair's columns; all its resampled means are held at once."""
+        """Compute the percentile ends of one pair's columns, with all its resampled means in memory."""
         parts = ((sums.T @ times) / (counts @ times) for chunk in drawn for times in chunk.blocks(rows))
         return list(percentile_ends(np.concatenate(list(parts), axis=1), mass_of_all, level))
 
@@ -226,10 +226,10 @@ def flip_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
-    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
+    """Compute `sign_flip` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
-    if exact:  # every pattern that leaves the last cluster; the first turns none
+    if exact:  # every pattern that does not flip the last cluster; the first pattern flips none
         turned = (np.arange(2 ** (g - 1))[:, None] >> np.arange(g) & 1).astype(bool)
     elif rng is None:
         many = f"{g} clusters are too many to enumerate (up to {EXACT_FLIPS} are)"
@@ -241,7 +241,7 @@ def flip_tests(
         for start in range(0, patterns.shape[0], rows):
             yield patterns[start : start + rows].astype(np.float64)
 
-    # In how many patterns the total of each column lies at least as far from 0 as it really does.
+    # The number of patterns in which each column's total is at least as far from 0 as the observed total.
     columns = np.concatenate([sums for sums, _ in parts], axis=1)
     sum_of_all, hits = columns.sum(axis=0), np.zeros(columns.shape[1])
     least = np.abs(sum_of_all) - _ZERO
@@ -250,14 +250,14 @@ def flip_tests(
         for piece in pieces:
             far = np.abs(sum_of_all[piece] - 2 * (block @ columns[:, piece])) >= least[piece]
             hits[piece] += np.count_nonzero(far, axis=0)
-    # Of two opposite patterns only one is enumerated: turning every sign changes no distance from 0.
+    # Only one of two opposite patterns is enumerated: flipping every sign does not change the distance from 0.
     total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
 
     def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
-        """Ends [K] of the differences that the test keeps, NaN where it keeps all of them."""
+        """Compute the ends [K] of the differences that the test does not reject, NaN if it rejects none."""
         some = turned.any(axis=1) & ~turned.all(axis=1)
         spans = math.floor((1 - level) * total + _ZERO)
-        # Drawn patterns that turn all or none speak for every difference; the enumerated one is the test's own.
+        # Drawn patterns that flip all signs or none count for every difference; the enumerated one is the observed.
         need = spans if exact else spans - int((~some).sum())
         if g < 2 or need < 1:
             return [np.full(sums.shape[1], np.nan)] * 2
@@ -278,7 +278,7 @@ def _split(
     parts: Parts, p: Floats, method: str, intervals: Sequence[bool], leading: int | None,
     ends: Callable[[Floats, Ints], Sequence[Floats]],
 ) -> list[Tested]:  # fmt: skip
-    """Each pair's tests, from the p-values of all of their columns, with ``ends`` where intervals are wanted."""
+    """Split the p-values of all columns into each pair's tests, with ``ends`` where intervals are requested."""
     tests, start = [], 0
     for (sums, counts), interval in zip(parts, intervals, strict=False):
         width = sums.shape[1]
@@ -291,14 +291,14 @@ def _split(
     return tests
 
 
-# All pairs at once: a t test whose variance leans on that of all pairs, also for clusters that follow each other.
+# All pairs at once: a t test whose variance borrows from all pairs, also for consecutive clusters.
 
 PairState = Literal["tested", "cannot be tested"]
 
 FLAT_VARIANCE = 1e-18
 """A variance up to this is float noise and counts as 0."""
 
-_BORROWED_FULLY = 5  # degrees of freedom from which on the pairs' mean variance counts for less and less
+_BORROWED_FULLY = 5  # degrees of freedom above which the weight of the pairs' mean variance decreases
 _FEWEST_BLOCKS = 6
 _LARGEST_RHO = 0.9
 _FEWEST_EFFECTIVE = 2.5
@@ -307,8 +307,8 @@ _FEWEST_EFFECTIVE = 2.5
 @dataclass(frozen=True, slots=True)
 class ModeratedContrasts:
     """Every pair of agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
-    Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
-    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN."""
+    If a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. If its differences do
+    not vary and no variance can be borrowed, ``se`` is 0 and ``df`` NaN."""
 
     gap: Floats
     clusters: Ints
@@ -324,7 +324,7 @@ class ModeratedContrasts:
 
 @cache
 def pairs_of(agents: int) -> tuple[Ints, Ints]:
-    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Return the first and the second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ..."""
     first, second = np.triu_indices(agents, 1)
     first.setflags(write=False)
     second.setflags(write=False)
@@ -333,13 +333,13 @@ def pairs_of(agents: int) -> tuple[Ints, Ints]:
 
 @cache
 def pair_list(agents: int) -> tuple[tuple[int, int], ...]:
-    """`pairs_of` as tuples."""
+    """Return `pairs_of` as tuples."""
     first, second = pairs_of(agents)
     return tuple(zip(first.tolist(), second.tolist(), strict=True))
 
 
 def agents_of(source: str, name: str, pairs: int) -> int:
-    """How many agents have so many pairs."""
+    """Return the number of agents that make this number of pairs."""
     agents = (1 + math.isqrt(1 + 8 * pairs)) // 2
     if agents * (agents - 1) // 2 != pairs:
         checks.fail(source, name, f"must have one entry for each of the K(K-1)/2 pairs of K agents (got {pairs})")
@@ -349,7 +349,7 @@ def agents_of(source: str, name: str, pairs: int) -> int:
 def moderated_contrasts(
     gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
 ) -> ModeratedContrasts:
-    """Cluster t of every pair, its variance moderated towards the mean of all pairs (Smyth 2004, Huynh 1976)."""
+    """Compute the cluster t of every pair, with variances moderated towards their mean (Smyth 2004, Huynh 1976)."""
     source = "moderated_contrasts"
     gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     count = np.asarray(counts)
@@ -371,7 +371,7 @@ def moderated_contrasts(
 
 
 def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
-    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once."""
+    """Compute `moderated_contrasts` from tables of cluster means, for many studies at once."""
     values = np.asarray(tables, dtype=np.float64)
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
@@ -379,13 +379,13 @@ def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContr
 
 
 def pair_differences(tables: Floats) -> Floats:
-    """First agent minus second of every pair [..., G, pairs], NaN where one of them is absent."""
+    """Compute first agent minus second for every pair [..., G, pairs], NaN if one of them is absent."""
     first, second = pairs_of(tables.shape[-1])
     return np.asarray(tables[..., first] - tables[..., second])
 
 
 def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
-    """Mean, sample variance (0 below two clusters) and number of the cluster values [..., G, pairs] of each pair."""
+    """Compute mean, sample variance (0 below two clusters) and count of each pair's cluster values [..., G, pairs]."""
     holes = np.isnan(differences)
     if holes.any():
         if differences.ndim > 2:
@@ -404,7 +404,7 @@ def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
 def moderate(
     gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, borrow: bool = True
 ) -> ModeratedContrasts:
-    """`moderated_contrasts` of good input."""
+    """Compute `moderated_contrasts` of checked input."""
     tested = counts >= FEWEST_CLUSTERS
     n = counts[tested].astype(np.float64)
     nu = n - 1
@@ -414,7 +414,7 @@ def moderate(
     mean = variance.mean(axis=-1) if n.size else np.zeros(lead)
     epsilon, estimate, prior, table = None, np.zeros(lead), np.zeros_like(variance), effects if borrow else None
     if table is not None:
-        # The agents in tested pairs, in the clusters that hold all of them.
+        # The agents in tested pairs, in the clusters that have all of them.
         if not tested.all():
             table = table[..., _occurring(tested, table.shape[-1])]
         holes = np.isnan(table).any(axis=-1)
@@ -427,7 +427,7 @@ def moderate(
         g, k = table.shape[-2:]
         rest = table - table.mean(axis=-1, keepdims=True)
         rest -= rest.mean(axis=-2, keepdims=True)
-        # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
+        # tr(C) and the sum of squares of C are equal to those of the clusters' matrix, which may be smaller.
         turned = np.swapaxes(rest, -1, -2)
         squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
         total = np.square(rest).sum(axis=(-1, -2))
@@ -446,7 +446,7 @@ def moderate(
     error = np.sqrt(variance / n)
     p = t_p(gap[..., tested], error, df, n)
     df = np.where(error == 0, np.nan, df)
-    if not tested.all():  # in the places of all pairs, NaN in those that are not tested
+    if not tested.all():  # arrays over all pairs, NaN for pairs that are not tested
         full = np.full((4, *gap.shape), np.nan)
         full[..., tested] = np.stack([p, df, error, prior])
         p, df, error, prior = full
@@ -455,21 +455,21 @@ def moderate(
 
 
 def _occurring(tested: Bools, agents: int) -> Bools:
-    """Which agents are in a tested pair [K]."""
+    """Return True for agents in a tested pair [K]."""
     (first, second), occurs = pairs_of(agents), np.zeros(agents, dtype=bool)
     occurs[first[tested]] = occurs[second[tested]] = True
     return occurs
 
 
 def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
-    """Two-sided p of Student's t; by the common sign alone where nothing varies."""
+    """Compute the two-sided p of Student's t; without variation, the p of the sign test."""
     flat = error == 0
     p = 2 * scipy.special.stdtr(df, -np.abs(gap) / np.where(flat, 1.0, error))
     return np.where(flat, np.where(gap == 0, 1.0, 2.0 ** (1 - clusters)), p) if flat.any() else np.asarray(p)
 
 
 def trigamma_inverse(y: ArrayLike) -> Floats:
-    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix)."""
+    """Invert the trigamma function at ``y`` by Newton's method on its reciprocal (Smyth 2004, appendix)."""
     values = np.asarray(y, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         checks.fail("trigamma_inverse", "y", "must be positive and finite")
@@ -489,7 +489,7 @@ def _trigamma_inverse(y: Floats) -> Floats:
 
 
 def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
-    """Degrees of freedom that the mean variance is worth, from how far the log variances spread beyond chance."""
+    """Estimate the degrees of freedom of the mean variance from the excess spread of the log variances over chance."""
     use = variances > 0
     count = use.sum(axis=-1)
     logs = np.log(np.where(use, variances, 1.0)) - scipy.special.psi(nu / 2) + np.log(nu / 2)
@@ -500,27 +500,27 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
         mean = np.where(use, logs, 0.0).sum(axis=-1) / some
         chance = np.where(use, scipy.special.zeta(2.0, nu / 2), 0.0).sum(axis=-1) / some
     squares = np.where(use, np.square(logs - np.expand_dims(mean, -1)), 0.0).sum(axis=-1)
-    # Pairs that share an agent are dependent, so that their variances spread less than independent ones would.
+    # Pairs that share an agent are dependent, so that their variances spread less than independent ones.
     excess = squares / np.maximum(count - 1, 1) * (agents + 1) / agents - chance
     unequal = excess > 1e-12
     df = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
     return np.where(count < 3, 0.0, df)
 
 
-# The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
+# The minimum detectable difference of a t test: the noncentral t distribution by quadrature.
 
-_WIDE = 9.0  # a standard normal variable stays within so many standard deviations, to 1e-18
+_WIDE = 9.0  # standard deviations that contain a normal variable up to 1e-18
 _TAIL = 1e-18
 
-# Double-exponential rule on 0..1, which does not mind a singular density at 0 (one degree of freedom and less).
+# Double-exponential rule on 0..1, which handles a singular density at 0 (one degree of freedom and less).
 _STEPS = np.linspace(-4.2, 4.2, 211)
-# The bits are those of scipy's logistic function, which would take every command a fifth of a second to load.
+# Bit-identical to scipy's logistic function, whose import would add a fifth of a second to every command.
 _NODES, _LEFT = (1 / (1 + np.array([math.exp(s * x) for x in np.pi * np.sinh(_STEPS)])) for s in (-1, 1))
 _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * _LEFT * (_STEPS[1] - _STEPS[0])
 
 
 def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.8) -> float:
-    """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
+    """Compute the smallest true difference that a two-sided t test detects with the given power (Johnson 1940)."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):
         if not (math.isfinite(value) and value > 0):
@@ -534,7 +534,7 @@ def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.
 
 @lru_cache(maxsize=1024)
 def _detectable_ratio(df: float, alpha: float, power: float) -> float:
-    """`minimum_detectable_gap` in standard errors."""
+    """Compute `minimum_detectable_gap` in standard errors."""
     critical = t_quantile(1 - alpha / 2, df)
     low, high = 0.0, critical * math.sqrt(2 / df * scipy.special.gammainccinv(df / 2, _TAIL)) + _WIDE
     for _ in range(200):
@@ -549,7 +549,7 @@ def _detectable_ratio(df: float, alpha: float, power: float) -> float:
 
 
 def noncentral_tail(critical: float, df: float, shift: float) -> float:
-    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0."""
+    """Compute P(T > critical), critical > 0, of the noncentral t with ``df`` and noncentrality ``shift``."""
     half, special = df / 2, scipy.special
     least = math.sqrt(special.gammaincinv(half, _TAIL) / half)
     most = math.sqrt(special.gammainccinv(half, _TAIL) / half)
@@ -564,7 +564,7 @@ def noncentral_tail(critical: float, df: float, shift: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SerialContrast:
-    """One pair over clusters that follow each other. What it lacks is None."""
+    """The test of one pair over consecutive clusters. Undefined values are None."""
 
     state: PairState
     gap: float | None
@@ -579,7 +579,7 @@ class SerialContrast:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveT:
-    """The arrays [..., pairs] behind `SerialContrast`; NaN is what it lacks."""
+    """The arrays [..., pairs] behind `SerialContrast`; undefined values are NaN."""
 
     gap: Floats
     block: Floats
@@ -592,7 +592,7 @@ class EffectiveT:
 
 
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
-    """Test every pair over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
+    """Test every pair over clusters that are consecutive in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
     scores = scores_of("serial_contrasts", "table", table, 2)
     tests = serial_tests(pair_differences(scores), scores)
     columns = [[None if x != x else x for x in getattr(tests, field.name).tolist()] for field in fields(EffectiveT)]
@@ -605,7 +605,7 @@ def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
 
 
 def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
-    """`effective_t` of the contrasts [G, pairs] of agents, NaN where there is none; p is 1 where a pair has too few."""
+    """Compute `effective_t` of the agents' contrasts [G, pairs], NaN if missing; p is 1 for too few clusters."""
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
     tested = counts >= FEWEST_CONSECUTIVE
@@ -615,7 +615,7 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
     tests.clusters[:], tests.p[:] = counts, 1.0
     for k in np.flatnonzero(~tested & (counts > 0)).tolist():
         tests.gap[k] = settle(differences[present[:, k], k].mean())
-    # Pairs that have the same clusters are tested together: all of them at once where nothing is missing.
+    # Pairs with the same clusters are tested together: all at once if nothing is missing.
     patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
     for p, rows in enumerate(patterns.T):
         columns = np.flatnonzero(tested)[pattern.ravel() == p]
@@ -626,7 +626,7 @@ def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
 
 
 def effective_t(differences: Floats, table: Floats) -> EffectiveT:
-    """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing."""
+    """Test each column of complete differences [..., n, pairs] by t with the effective number of clusters."""
     gap, best = settle(differences.mean(axis=-2)), None
     for block in (1, 2):
         values = _blocks(differences, block)
@@ -651,20 +651,20 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
         df = np.where(error == 0, np.nan, effective - 1)
         p = t_p(gap, error, effective - 1, n)
         candidate = np.stack([gap, np.full(p.shape, block), rho, np.full(p.shape, n), effective, df, error, p])
-        # The one with the larger p, pair by pair; the first where they are equal.
+        # The test with the larger p for each pair; the first if they are equal.
         best = candidate if best is None else np.where(candidate[-1] > best[-1], candidate, best)
     assert best is not None
     return EffectiveT(*best)
 
 
 def effective_size(rows: float, rho: ArrayLike) -> Floats:
-    """How many independent rows so many with a lag-1 autocorrelation ``rho`` are worth, at least 2.5."""
+    """Compute the effective number of rows for a lag-1 autocorrelation of ``rho``, at least 2.5."""
     r = np.asarray(rho, dtype=np.float64)
     return np.maximum(_FEWEST_EFFECTIVE, rows * (1 - r) / (1 + r))
 
 
 def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
-    """How far clusters resemble those before them: autocorrelations of the differences between agents."""
+    """Compute the autocorrelations over clusters of the differences between agents, and the critical value of lag 1."""
     scores = scores_of("autocorrelations", "table", table, 2)
     longest = checks.whole("autocorrelations", "lags", lags, least=1)
     scores = scores[~np.isnan(scores).any(axis=1)]
@@ -678,7 +678,7 @@ def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], f
 
 
 def _blocks(values: Floats, size: int) -> Floats:
-    """Means of ``size`` neighbours along the rows [..., n, columns]; a short last block joins the one before."""
+    """Average blocks of ``size`` consecutive rows [..., n, columns]; a short last block joins the one before."""
     n = values.shape[-2]
     if size == 1:
         return values
@@ -697,7 +697,7 @@ def _lagged(rest: Floats, lag: int) -> Floats:
 
 
 def _bound(products: Floats, squares: Floats, n: int, width: int) -> Floats:
-    """Lag-1 autocorrelation of n rows, corrected for its bias and raised by a quarter of its error; 0 if flat."""
+    """Compute the lag-1 autocorrelation of n rows, bias-corrected and raised by a quarter of its error; 0 if flat."""
     varies = squares > FLAT_VARIANCE * (n - 1)
     r = (products / np.where(varies, squares, 1.0) + 1 / n) / (1 - 3 / n)
     raised = r + np.sqrt(np.maximum(1 - np.minimum(np.square(r), 0.95**2), 0.05) / (n * width)) / 4

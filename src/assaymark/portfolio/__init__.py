@@ -1,4 +1,4 @@
-"""The arithmetic of holding: optimisers, strategies, drift and costs, risk, performance."""
+"""Portfolio arithmetic: optimisers, strategies, a paper broker, drift and costs, risk and performance figures."""
 
 # ruff: noqa: I001
 

@@ -32,7 +32,7 @@ Days = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backtest:
-    """What became of the strategies. ``...`` is the leading axis of strategies, absent if targets had none.
+    """Result of a backtest. ``...`` is the leading axis of strategies, absent if the targets had none.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     stretches = list(zip(days.tolist(), [*days.tolist()[1:], n_days - 1], strict=True)) if days.size else []
     gaps, holds = np.isnan(earned), np.zeros((count, n_assets), dtype=np.bool_)
     for day, end in stretches if gaps.any() else ():
-        # A return that is missing while its asset is held: any number put in its place would be made up.
+        # A return that is missing while its asset is held is an error: any substitute would be invented.
         holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
         for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
             first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
@@ -128,7 +128,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
     before = np.zeros((count, days.size, n_assets))
     weights, value = np.zeros((count, n_assets)), np.ones(count)
-    factors = 1.0 + np.where(gaps, 0.0, earned)  # what is missing is held by nobody, as checked above
+    factors = 1.0 + np.where(gaps, 0.0, earned)  # an asset without a return is not held, as checked above
     for k, (day, end) in enumerate(stretches):
         before[:, k] = weights
         trading = trades[:, day] & (value > 0)
@@ -154,7 +154,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
 
 # The baselines of PortBench (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
 # RiskPar is ``inverse-volatility``, CovRiskPar is ``equal-risk-contribution``, MinVar is ``minimum-variance``.
-# Buy-and-hold, maximum Sharpe ratio and momentum are ours.
+# Buy-and-hold, maximum Sharpe ratio and momentum are not part of PortBench.
 
 
 CLASSES = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
@@ -169,7 +169,7 @@ WINNERS = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The weights that a strategy chose on one window."""
+    """Weights that a strategy chose on one window of returns."""
 
     weights: Floats
     status: Status
@@ -184,7 +184,7 @@ _BY_COVARIANCE: Mapping[str, Callable[[ArrayLike], Solution]] = {
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A named rule; one that does not rebalance trades at its first signal only."""
+    """A named allocation rule; a rule that does not rebalance trades at its first signal only."""
 
     name: str
     rebalances: bool = True
@@ -247,8 +247,8 @@ def schedule(
     strategy: Strategy | str, returns: ArrayLike, classes: Sequence[str], signals: Sequence[int], *, window: int = 60,
     delay: int = 1,
 ) -> tuple[Floats, tuple[tuple[int, Choice], ...]]:  # fmt: skip
-    """What a strategy wants to hold, traded at the close ``delay`` days after each signal: targets for `backtest`, and
-    the choice behind each."""
+    """Compute a strategy's target weights for `backtest`, traded at the close ``delay`` days after each signal, and
+    the choice behind each trade."""
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
     chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
@@ -280,7 +280,7 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Drawdown:
-    """The deepest fall below an earlier high."""
+    """A maximum drawdown: the largest fall below an earlier high."""
 
     depth: float
     peak: int | None
@@ -306,13 +306,13 @@ class Performance:
         (mean * periods - rf) / downside deviation; the latter is the root of the mean of min(return, 0)^2 over all
         days, times sqrt(periods): about 0, not about rf.
     max_drawdown : float or None
-        Depth of the deepest drawdown, at most 0; the first value counts as a high.
+        Depth of the largest drawdown, at most 0; the first value counts as a high.
     calmar : float or None
         cagr / |max_drawdown|.
     hit_rate : float or None
         Share of returns above 0.
     drawdown : Drawdown or None
-        The deepest drawdown with its places.
+        The largest drawdown with the indices of its peak, trough and recovery.
     n : int
         Number of returns.
     undefined : mapping of str to str
@@ -339,8 +339,8 @@ FIGURES = ("total_return", "cagr", "volatility", "sharpe", "sortino", "max_drawd
 def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Performance:
     """Total return, growth, volatility, Sharpe, Sortino, drawdown, Calmar and hit rate of one net asset value.
 
-    The conventions stand at the attributes of `Performance`. Returns are simple returns between consecutive values;
-    what happened before the first value (such as the cost of a first purchase) is not seen.
+    The attributes of `Performance` state the conventions. Returns are simple returns between consecutive values;
+    anything before the first value (such as the cost of a first purchase) is not included.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
-    """The deepest fall below an earlier high, and where it lies; the first value counts as a high."""
+    """Compute the maximum drawdown and its position; the first value counts as a high."""
     return _deepest(_checked(nav, 0.0, 1))
 
 
@@ -440,7 +440,7 @@ Method = Literal["historical", "normal"]
 
 
 def value_at_risk(returns: ArrayLike, level: float = 0.95, *, method: Method = "historical") -> float:
-    """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share."""
+    """Compute the loss that the worst 1 - level of the periods reached or exceeded, as a positive share."""
     days = _risk_checked("value_at_risk", returns, level, method)
     if method == "historical":
         return -float(np.quantile(days, 1.0 - level))
@@ -448,7 +448,7 @@ def value_at_risk(returns: ArrayLike, level: float = 0.95, *, method: Method = "
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2)."""
+    """Compute the mean loss of the periods beyond the value at risk, as a positive share (CVaR of PortBench, T2)."""
     days = _risk_checked("expected_shortfall", returns, level, method)
     if method == "historical":
         # A place that is a whole number up to rounding is that number: 0.1 of 10 steps is 1 step.
@@ -459,7 +459,7 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Metho
 
 
 def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) -> Floats:
-    """The returns, or an error with everything that is wrong with them."""
+    """Return the checked returns, or raise one error that lists everything wrong with them."""
     if method not in get_args(Method):
         raise UnknownNameError("method", method, get_args(Method))
     checker = Findings(source)

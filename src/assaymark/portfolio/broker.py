@@ -1,4 +1,4 @@
-"""Orders against a book: of one day at a paper broker, of a decision at its prices, and as records state them."""
+"""Order execution: a day at a paper broker, a decision at its stated prices, and reconciliation of trading records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, Literal
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.records import Action, Bar, Constraint, Context, FillAt, Portfolio
 
-# One day at a paper broker: a book and orders in, fills and reasoned rejections out; it knows no dates
+# One day at a paper broker: a portfolio and orders in, fills and rejections with reasons out; it has no dates
 
 Excess = Literal["reject", "cut"]
 Reason = Literal[
@@ -21,22 +21,22 @@ Reason = Literal[
 ]  # fmt: skip
 
 _ASKED: Final = ("buy", "sell", "short", "cover", "close", "target")
-"""What an order can ask for. ``close`` brings a position to nothing, ``target`` to a weight."""
+"""The actions that make an order. ``close`` sells or covers the whole position, ``target`` brings it to a weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """What is held: cash in the book's currency, and units of each symbol (negative where it is short)."""
+    """An account: cash in its currency, and the units held of each symbol (negative for a short position)."""
 
     cash: float
     positions: Mapping[str, float] = field(default_factory=dict)
 
     def nav(self, prices: Mapping[str, float]) -> float:
-        """Cash, and the positions at ``prices``; every held symbol needs one."""
+        """Net asset value: cash plus the positions at ``prices``, which must cover every held symbol."""
         return self.cash + math.fsum(units * prices[symbol] for symbol, units in self.positions.items())
 
     def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Book:
-        """The book after a corporate action."""
+        """Return the account after a split, a dividend, or both."""
         units = self.positions.get(symbol, 0.0) * split
         if not units:
             return self
@@ -45,7 +45,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of a season's broker; each is a field of its plan."""
+    """The rules of a season's paper broker; each is a field of the season's plan."""
 
     fill: FillAt = "next_open"
     cost_bps: float = 0.0
@@ -77,7 +77,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One wish of an agent: units (``quantity``) or a fraction of NAV (``weight``), not both."""
+    """One order of an agent, in units (``quantity``) or as a fraction of NAV (``weight``), not both."""
 
     symbol: str
     side: str
@@ -91,7 +91,7 @@ class Order:
 
 
 def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
-    """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
+    """Return the orders among the actions of a decision; ``hold`` and ``no_trade`` make no order."""
     traded = (action for action in actions if action.kind not in ("hold", "no_trade"))
     return tuple(
         Order(one.instrument, "target" if one.kind == "target_weight" else one.kind, one.quantity, one.weight)
@@ -101,7 +101,7 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What was traded for the order at index ``order``: signed units, their price, and the cost in cash."""
+    """The trade for the order at index ``order``: signed units, their price, and the cost in cash."""
 
     order: int
     symbol: str
@@ -111,13 +111,13 @@ class Fill:
 
     @property
     def cash(self) -> float:
-        """What the fill adds to cash; negative for a purchase."""
+        """The change in cash; negative for a purchase."""
         return -self.quantity * self.price - self.cost
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """What was not traded for the order at index ``order``, and why."""
+    """The unfilled part of the order at index ``order``, with the reason."""
 
     order: int
     symbol: str
@@ -128,7 +128,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A day's orders, settled. Amounts are in the book's currency, at the prices where orders fill."""
+    """The result of one day's orders. Amounts are in the account's currency, at the prices at which orders fill."""
 
     book: Book
     fills: tuple[Fill, ...]
@@ -140,14 +140,14 @@ class Settled:
 
 
 def shown(value: object) -> str:
-    """A number as an agent may have written it, which can be anything."""
+    """Format a number from an agent's reply, which may be any value."""
     if isinstance(value, int) and abs(value) >= 1e15:
-        return "a number of more than 15 digits"  # too long for a float, or for text
+        return "a number of more than 15 digits"  # too long to convert to a float or to text
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"
 
 
 SLACK: Final = 1e-9
-"""An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
+"""Relative excess over a limit that counts as rounding: such an order is filled up to the limit, not rejected."""
 
 _NOTHING: Final = 1e-12
 _MOST: Final = 1e15
@@ -156,7 +156,7 @@ _MOST: Final = 1e15
 def settle_day(
     book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, universe: Collection[str] | None = None,
 ) -> Settled:  # fmt: skip
-    """The book after a day's orders."""
+    """Execute one day's orders and return the fills, the rejections and the account after them."""
     day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
@@ -176,11 +176,11 @@ class _Refused(Exception):
 
 
 class _Day:
-    """The state while a day's orders are settled."""
+    """The working state of `settle_day`."""
 
     def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
         self.bars, self.rules, self.universe, self.rate = bars, rules, universe, rules.cost_bps / 1e4
-        # The price of every held symbol at the moment orders fill; all problems of the book at once.
+        # The price of every held symbol when orders fill; all problems of the account are reported together.
         problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
         marks: dict[str, float] = {}
         for symbol, units in book.positions.items():
@@ -202,7 +202,7 @@ class _Day:
         self.rejections: list[Rejection] = []
 
     def reading(self, order: Order) -> float:
-        """The units an order asks for as things stand; 0 where it will be refused."""
+        """Return the units that an order requests at the current account; 0 for an order that will be rejected."""
         try:
             return self._asked(order, self._price(order))
         except _Refused:
@@ -237,7 +237,7 @@ class _Day:
             self.rejections.append(Rejection(number, order.symbol, refused.reason, text, refused.quantity))
 
     def _price(self, order: Order) -> float:
-        """The price at which the order would fill."""
+        """Return the price at which the order would fill, or raise `_Refused`."""
         if order.side not in _ASKED:
             raise _Refused("bad-order", f"side must be one of {', '.join(_ASKED)} (got {order.side!r:.40})")
         if not isinstance(order.symbol, str) or order.symbol not in self.universe:
@@ -251,7 +251,7 @@ class _Day:
         return price
 
     def _asked(self, order: Order, price: float) -> float:
-        """The signed units that the order asks for."""
+        """Return the signed units that the order requests."""
         units = self.units.get(order.symbol, 0.0)
         if order.side == "close":
             if not units:
@@ -275,14 +275,14 @@ class _Day:
         if order.side == "target":
             return self._whole(size - units) if size else -units
         if order.weight is not None:
-            # a weight is seldom a whole number of lots; what it names is the lots within it
+            # a weight is seldom a whole number of lots; it requests the whole lots within it
             size = self._whole(size)
             if not size:
                 raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
         return size if order.side in ("buy", "cover") else -size
 
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
-        """The units that may be filled, and why they are fewer than asked."""
+        """Return the units that may be filled and, if they are fewer than requested, the reason."""
         units = self.units.get(order.symbol, 0.0)
         if order.side == "short" and not self.rules.short:
             raise _Refused("short-forbidden", "short positions are not allowed", asked)
@@ -303,7 +303,7 @@ class _Day:
         return allowed, refusal
 
     def _limits(self, order: Order, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
-        """The limits on an order's units, with their reasons: each has the sign of what is asked, or is 0."""
+        """Return the limits on an order's units, with reasons; each has the sign of the requested units, or is 0."""
         limits: list[tuple[float, Reason, str]] = []
         if order.side in ("sell", "cover"):
             limits.append((-held, "beyond-holding", f"{abs(held):g} units are held"))
@@ -320,8 +320,8 @@ class _Day:
         sign = math.copysign(1.0, asked)
 
         def room(share: float, beside: float) -> float:
-            # The largest change towards what is asked that leaves position and others at a share of NAV less cost;
-            # getting rid of the position that stands in the way never makes anything larger.
+            # The largest change in the order's direction that keeps the position and the others within a share of
+            # NAV after cost; closing an opposite position first never increases exposure.
             left = (share * nav - beside - sign * held * price) / (price * (1 + share * self.rate))
             return sign * max(left, -sign * held, 0.0)
 
@@ -332,24 +332,24 @@ class _Day:
         return limits
 
     def _whole(self, units: float) -> float:
-        """``units`` as what may be traded: towards zero to a multiple of the lot, unless fractions are allowed."""
+        """Round ``units`` towards zero to a multiple of the lot, unless fractions are allowed."""
         lot = self.rules.lot
         return units if self.rules.fractional else math.trunc(units / lot * (1 + SLACK)) * lot
 
 
-# Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both
+# Internal consistency of a trading record: fills against positions, fills against bars, cash against both
 
 CheckKind = Literal["fill", "cash", "position", "nav"]
 MismatchKind = Literal["fill-quantity", "fill-price", "cash", "position", "negative-position", "nav"]
 Where = Literal["", "at the close", "inside the bar", "outside the bar", "no bar"]
 
 RELIABILITY: Final = ("fill", "cash", "position")
-"""The kinds of check that data reliability counts; a stated NAV is checked beside them."""
+"""The kinds of check that data reliability counts; a stated NAV is also checked, but not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedFill:
-    """One fill as a record states it: signed units, and its price and cost where they are stated."""
+    """One fill stated by a record: signed units, and the price and cost if stated."""
 
     symbol: str
     quantity: float
@@ -359,7 +359,7 @@ class StatedFill:
 
 @dataclass(frozen=True, slots=True)
 class StatedStep:
-    """One step of a record: its fills, the book stated after it, and the bars at which it could trade."""
+    """One step of a record: its fills, the account stated after it, and the bars at which it could trade."""
 
     name: str
     fills: tuple[StatedFill, ...]
@@ -370,7 +370,7 @@ class StatedStep:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Differences up to these are the printed precision of the record: ``cash`` in currency, ``units`` in units."""
+    """Maximum differences due to the record's printed precision: ``cash`` in currency, ``units`` in units."""
 
     cash: float = 0.01
     units: float = 1e-6
@@ -387,7 +387,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One statement that does not follow from the others: what is stated, and what was recomputed."""
+    """One stated value that differs from the value recomputed from the other statements."""
 
     step: str
     kind: MismatchKind
@@ -404,7 +404,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A check that could not be made, and why."""
+    """A check that could not be made, with the reason."""
 
     step: str
     kind: CheckKind
@@ -414,7 +414,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """Every check of a record, with denominators."""
+    """The results of all checks of a record, with their denominators."""
 
     checks: Mapping[CheckKind, int]
     passed: Mapping[CheckKind, int]
@@ -424,12 +424,12 @@ class Reconciliation:
 
     @property
     def n(self) -> int:
-        """How many fill, cash and position checks were made."""
+        """The number of fill, cash and position checks made."""
         return sum(self.checks[kind] for kind in RELIABILITY)
 
     @property
     def data_reliability(self) -> float:
-        """100 times the share of fill, cash and position checks that reconcile."""
+        """The percentage of fill, cash and position checks that reconcile."""
         if not self.n:
             raise NotMeasurableError("data reliability is undefined: no fill, cash or position could be checked")
         return 100.0 * sum(self.passed[kind] for kind in RELIABILITY) / self.n
@@ -439,7 +439,7 @@ def reconcile(
     start: Book, steps: Sequence[StatedStep], fill: FillAt = "next_open", *, cost_bps: float = 0.0, short: bool = False,
     tolerance: Tolerance | None = None,
 ) -> Reconciliation:  # fmt: skip
-    """Recompute each step of a record from the book stated before it."""
+    """Recompute each step of a record from the account stated before it."""
     run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
         run.take(step)
@@ -448,7 +448,7 @@ def reconcile(
 
 
 class _Run:
-    """The state of one reconciliation."""
+    """The working state of `reconcile`."""
 
     def __init__(self, start: Book, fill: FillAt, rate: float, short: bool, tolerance: Tolerance) -> None:
         self.before, self.fill, self.rate, self.short, self.tolerance = start, fill, rate, short, tolerance
@@ -460,10 +460,10 @@ class _Run:
         self.navs: list[float | None] = []
 
     def take(self, step: StatedStep) -> None:
-        """Check one step, and stand on its stated book for the next."""
+        """Check one step; the next step starts from the account that it states."""
         name, book = step.name, step.book
         if book is None:
-            # The fills of a step without a stated book are settled against the next one, at its own prices.
+            # The fills of a step without a stated account are checked at the next step, at the prices of their own.
             reason = "the record states no book after this step"
             self.unchecked += [Unchecked(name, "cash", "", reason), Unchecked(name, "position", "", reason)]
             for fill in step.fills:
@@ -498,7 +498,7 @@ class _Run:
         self.before = book
 
     def check(self, kind: CheckKind, mismatches: list[Mismatch]) -> None:
-        """Count one check, and what it found."""
+        """Count one check and store its mismatches."""
         self.checks[kind] += 1
         self.failed[kind] += bool(mismatches)
         self.mismatches += mismatches
@@ -508,7 +508,7 @@ class _Run:
         return None if bar is None else bar.at(self.fill)
 
     def _fill_check(self, step: StatedStep, book: Book, symbol: str, fills: Sequence[StatedFill]) -> bool:
-        """One symbol's fills and their stated prices; whether they explain its change in units."""
+        """Check one symbol's fills and their stated prices; True if they explain its change in units."""
         asked, before = math.fsum(fill.quantity for fill in fills), self.before.positions.get(symbol, 0.0)
         change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
         explained = abs(asked - change) <= self.tolerance.units * len(fills)
@@ -530,7 +530,7 @@ class _Run:
     def _cash_check(
         self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
     ) -> None:
-        """Whether cash changed by what was traded, at the fills' prices or the rule's."""
+        """Check that cash changed by the value traded, at the fills' prices or else at those of the fill rule."""
         priced: list[float] = []
         loose: list[tuple[str, float]] = []  # traded at a price that is not stated
         for symbol in sorted(set(self.before.positions) | set(book.positions) | set(fills)):
@@ -559,12 +559,12 @@ class _Run:
 
 
 def _differ(stated: float, recomputed: float, slack: float) -> bool:
-    """Whether two amounts differ by more than the printed precision and the rounding of floats."""
+    """Return True if two amounts differ by more than the printed precision and floating-point rounding."""
     return abs(stated - recomputed) > slack + 1e-12 * max(abs(stated), abs(recomputed))
 
 
 def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: float) -> Where:
-    """How an amount lies to the value of ``units`` within their bars."""
+    """Locate an amount relative to the value of ``units`` at the closes and the high-low ranges of their bars."""
     if not bars:
         return ""
     parts = [(bar.close, bar.low, bar.high, of) for bar, of in zip(bars, units, strict=True)]
@@ -578,21 +578,21 @@ def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: flo
     return "inside the bar" if least - slack <= amount <= most + slack else "outside the bar"
 
 
-# The arithmetic of orders that settle all at once: what a book is after them, and which numeric rules it then keeps
+# Orders that settle all at once: the account after them, and the numeric rules that it then satisfies
 
 SIDES: Final[Mapping[str, int]] = MappingProxyType({"buy": 1, "cover": 1, "sell": -1, "short": -1})
-"""The kinds of action that trade, and the sign of the units that they add."""
+"""The sign of the units added by each kind of action that trades."""
 
 _CENTS: Final = 1e-6
-"""A limit is kept if it is missed by no more than this, relative to its unit: amounts are printed in cents."""
+"""Tolerance of a limit, relative to its unit, because amounts are printed in cents."""
 
 ORDER_RULES: Final = ("max_weight", "min_cash", "max_leverage", "max_orders", "allow_short")
-"""The kinds of constraint that `audit` decides; ``fee`` enters the settlement."""
+"""The kinds of constraint that `audit` checks; ``fee`` enters the settlement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """A book after its orders, at the prices given. Amounts are in the book's currency."""
+    """An account after its orders, at the given prices. Amounts are in the account's currency."""
 
     cash: float
     bought: float
@@ -607,18 +607,18 @@ class Settlement:
 
     @property
     def leverage(self) -> float:
-        """Exposure over equity; infinite where nothing is left of the equity."""
+        """Exposure divided by equity; infinite if no equity is left."""
         return self.exposure / self.equity if self.equity > 0 else math.inf
 
     @property
     def cost(self) -> float:
-        """What the orders take out of cash: purchases less sales, and fees."""
+        """The cash that the orders use: purchases less sales, plus fees."""
         return self.bought - self.sold + self.fees
 
 
 @dataclass(frozen=True, slots=True)
 class RuleCheck:
-    """One rule held against a settlement: ``value`` is what was compared with ``limit``."""
+    """The check of one rule against a settlement, which compares ``value`` with ``limit``."""
 
     rule: str
     limit: float
@@ -630,7 +630,7 @@ class RuleCheck:
 def settle(
     portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action], *, fee_bps: float = 0.0
 ) -> Settlement:
-    """The book after its orders, all of them at ``prices``."""
+    """Compute the account after its orders, all of them executed at ``prices``."""
     needed = dict.fromkeys((*portfolio.positions, *(action.instrument for action in actions if action.kind in SIDES)))
     problems = [
         Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
@@ -651,7 +651,7 @@ def settle(
     bought = sold = 0.0
     orders = 0
     for action in actions:
-        # the units that an action adds to a position; negative where it takes some away
+        # the units that an action adds to a position; negative if it reduces the position
         change = SIDES.get(action.kind, 0) * (action.quantity or 0.0)
         change = -units[action.instrument] if action.kind == "close" else change
         if not action.instrument or not change:
@@ -670,7 +670,7 @@ def settle(
 
 
 def prices_of(context: Context) -> dict[str, float]:
-    """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close."""
+    """Return the price at which orders settle: the fact ``price`` of each instrument, else its last close."""
     prices = {series.instrument: series.close[-1] for series in context.series if series.close}
     for fact in context.facts:
         if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
@@ -679,12 +679,12 @@ def prices_of(context: Context) -> dict[str, float]:
 
 
 def fee_of(constraints: Iterable[Constraint]) -> float:
-    """The fee in bps that the constraints state; 0 if they state none."""
+    """Return the fee in bps that the constraints state; 0 if they state none."""
     return next((rule.limit for rule in constraints if rule.kind == "fee" and rule.unit == "bps"), 0.0)
 
 
 def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleCheck, ...]:
-    """Every numeric rule of `ORDER_RULES` held against a settlement, in the order of the constraints."""
+    """Check a settlement against every numeric rule of `ORDER_RULES`, in the order of the constraints."""
     results = []
     for rule in constraints:
         name, limit = "", rule.limit

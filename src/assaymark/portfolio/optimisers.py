@@ -1,4 +1,4 @@
-"""Long-only, fully invested portfolios, and what their arithmetic demands of its input."""
+"""Optimisers of long-only, fully invested portfolios, and the checks of their inputs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Bools = NDArray[np.bool_]
 
 Status = Literal["optimal", "duplicates", "no-positive-excess", "zero-variance", "unbounded", "empty"]
 STATUSES: tuple[Status, ...] = get_args(Status)
-"""Every status: what each means is said by the function that gives it."""
+"""Every status; the function that returns a status documents its meaning."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Weights and how they were found.
+    """Weights from an optimiser, with the method, its status and its residual.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Solution:
 
 
 def spread(n: int, chosen: Bools | NDArray[np.intp]) -> Floats:
-    """Equal weights over the chosen of ``n`` assets."""
+    """Return equal weights over the chosen of ``n`` assets."""
     weights = np.zeros(n)
     weights[chosen] = 1.0
     return np.asarray(weights / weights.sum())
@@ -62,12 +62,12 @@ Indices = NDArray[np.intp]
 _EPS = float(np.finfo(np.float64).eps)
 _FLAT = 1e-12  # variance of a direction of length 1 that counts as none; a matrix of correlations has rounding of 1e-15
 _HEDGED = 1e-8  # variance of a direction of length 1 that is lost in the rounding of the minimiser
-_STEEP = 1e-6  # above this Schur complement nobody looks for a direction without risk
+_STEEP = 1e-6  # above this Schur complement no riskless direction is searched for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """Where the quadratic is least, or a ray along which it falls without end."""
+    """The minimiser of the quadratic, or a ray along which the quadratic decreases without bound."""
 
     point: Floats
     bounded: bool
@@ -76,7 +76,7 @@ class Minimum:
 
 
 class Support:
-    """The held assets in the order they came, with the Cholesky factor U'U = C of their block."""
+    """The held assets in the order of their entry, with the Cholesky factor U'U = C of their block."""
 
     def __init__(self, matrix: Floats) -> None:
         self.matrix = matrix
@@ -84,23 +84,23 @@ class Support:
         self._upper = np.zeros(matrix.shape, order="F")
 
     def column(self, j: int) -> tuple[Floats, float]:
-        """The newcomer's column of the factor, and its Schur complement."""
+        """Return the entering asset's column of the factor, and its Schur complement."""
         column = self._back(self.matrix[self.held, j], 1)
         return column, float(self.matrix[j, j] - column @ column)
 
     def moves(self, column: Floats) -> Floats:
-        """How the held assets best make room for one unit of the newcomer."""
+        """Return the optimal change of the held assets for one unit of the entering asset."""
         return -self._back(column, 0)
 
     def add(self, j: int, column: Floats, schur: float) -> None:
-        """Take in an asset whose Schur complement is positive."""
+        """Add an asset whose Schur complement is positive."""
         k = self.held.size
         self._upper[:k, k] = column
         self._upper[k, k] = np.sqrt(schur)
         self.held = np.append(self.held, j)
 
     def keep(self, support: Indices) -> None:
-        """Hold exactly these; one that the earlier ones already span is left out."""
+        """Hold exactly these assets, except any that the earlier ones already span."""
         from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
 
         while True:
@@ -112,7 +112,7 @@ class Support:
         self._upper[: support.size, : support.size] = factor
 
     def solve(self, values: Floats) -> Floats:
-        """The unconstrained minimiser over the held assets."""
+        """Return the unconstrained minimiser over the held assets."""
         return self._back(self._back(values, 1), 0)
 
     def _back(self, values: Floats, transposed: int) -> Floats:
@@ -140,13 +140,13 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
         slope[support.held] = -np.inf
         slope[barred] = -np.inf
         j = int(np.argmax(slope))
-        # Where the amounts are large (almost no risk), rounding alone makes slopes; they lead round in circles.
+        # Where the amounts are large (almost no risk), rounding alone makes slopes, and the search would cycle.
         if slope[j] <= _EPS * max(1e4, 64 * float(y.sum())) or stalled > n:
             return _polished(support, y, b, scale, iteration)
         ray = _take_in(support, y, j, float(slope[j]))
         if ray is not None:
             return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
-        # To the minimiser over the held assets; on the way let go of every asset whose weight would turn negative.
+        # Move to the minimiser over the held assets; drop every asset whose weight would turn negative on the way.
         while support.held.size:
             active = support.held
             goal = support.solve(b[active])
@@ -163,7 +163,7 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
             staying = after > 0
             y[active] = np.where(staying, after, 0.0)
             support.keep(active[staying])
-        # Rounding can throw a newcomer straight out again: it is tried again once something else has changed.
+        # Rounding can drop an entering asset at once: it is tried again after another change.
         barred[j] = True
         if y[j] > 0:
             barred[:] = False
@@ -174,7 +174,7 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
 
 
 def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None:
-    """Hold the newcomer, in place of a held asset if need be; a ray if the objective falls along it without end."""
+    """Add an asset, replacing a held one if needed; return a ray if the objective decreases along it without bound."""
     column, schur = support.column(j)
     if schur > _STEEP:
         support.add(j, column, schur)
@@ -202,7 +202,7 @@ def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None
 
 
 def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
-    """The minimiser after one round of iterative refinement, with what it leaves of the conditions."""
+    """Return the minimiser after one step of iterative refinement, with its violation of the optimality conditions."""
     active = support.held
     better = y[active] + support.solve(b[active] - support.matrix[active] @ y)
     if active.size and better.min() > 0:
@@ -212,7 +212,7 @@ def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: 
     violations[active] = np.abs(slope[active])
     residual = float(violations.max())
     if residual > _WORST:
-        # Rounding can only do this to amounts so large that the mix has next to no risk for its size.
+        # Rounding only does this to amounts so large that the mix has almost no risk for its size.
         if y @ support.matrix @ y > _HEDGED * (y @ y):
             raise NotMeasurableError(f"the active set did not settle (conditions violated by {residual:.2g})")
         return Minimum(y / y.max(), False, residual, iterations)
@@ -220,32 +220,32 @@ def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: 
 
 
 SLACK = 1e-9
-"""How far a sum of weights, or the symmetry of a matrix, may be off (relative)."""
+"""Relative tolerance of a sum of weights and of the symmetry of a matrix."""
 
 SUM_TOLERANCE = 1e-4
-"""Weights whose sum is this near to 1 were rounded: they are divided by it. Eighty of six decimals miss 1 by 4e-5."""
+"""Weights whose sum is within this of 1 count as rounded and are rescaled. Eighty of six decimals miss 1 by 4e-5."""
 
 _INDEFINITE = 1e-8  # an eigenvalue below minus this, on the scale of correlations, is not rounding
 
 
 class Findings:
-    """Problems of one call, collected so that all can be told at once."""
+    """Problems with the arguments of one call, collected so that all are reported together."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.problems: list[Problem] = []
 
     def add(self, where: str, what: str) -> None:
-        """Note one problem."""
+        """Add one problem."""
         self.problems.append(Problem(where, what))
 
     def settle(self) -> None:
-        """Raise what was found, if anything was."""
+        """Raise an InputError with all problems, if there are any."""
         if self.problems:
             raise InputError(self.source, self.problems)
 
     def none_of(self, bad: Bools, where: str, what: str, values: Floats) -> bool:
-        """Note how many entries are bad, and the first of them; True if none is."""
+        """Add a problem with the number of bad entries and the first of them; True if none is bad."""
         if not bad.any():
             return True
         at = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -254,7 +254,7 @@ class Findings:
         return False
 
     def array(self, where: str, values: ArrayLike, ndim: tuple[int, ...]) -> Floats | None:
-        """``values`` as floats with one of the numbers of axes and at least one element; None if it is not that."""
+        """Return ``values`` as a non-empty float array with an allowed number of axes; None if that is impossible."""
         try:
             raw: NDArray[np.generic] = np.asarray(values)
         except ValueError:
@@ -270,14 +270,14 @@ class Findings:
         return np.asarray(raw, dtype=np.float64)
 
     def number(self, where: str, value: float, low: float, high: float, wanted: str) -> None:
-        """Note a number that is not within low <= value < high."""
+        """Add a problem if a number is not within low <= value < high."""
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
             self.add(where, f"must be {wanted} (got {value!r})")
         elif not (np.isfinite(value) and low <= value < high):
             self.add(where, f"must be {wanted} (got {float(value)!r})")
 
     def covariance(self, cov: ArrayLike) -> Floats | None:
-        """A square, finite, symmetric matrix with no negative variance."""
+        """Return ``cov`` made exactly symmetric, adding a problem for each flaw; None if not square or not finite."""
         matrix = self.array("cov", cov, (2,))
         if matrix is None:
             return None
@@ -296,9 +296,9 @@ class Findings:
         return matrix
 
     def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
-        """Weights, finite and not negative, whose rows sum to ``least`` to 1, divided by sums that were rounded."""
+        """Return finite, non-negative weights whose rows sum to ``least`` to 1, rescaled where a sum was rounded."""
         weights = brought_to_one(weights)
-        # Most rows of a schedule hold, so the others are taken out before anything is looked at.
+        # Most rows of a schedule keep the position (NaN), so only the others are selected and checked.
         used = weights if rows is None else weights[rows]
         if not used.size:
             return weights
@@ -319,7 +319,7 @@ class Findings:
 
 
 def brought_to_one(weights: Floats) -> Floats:
-    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`)."""
+    """Divide weights by their sum if only rounding keeps it from 1 (within `SUM_TOLERANCE`)."""
     totals = np.asarray(weights.sum(axis=-1, keepdims=True))
     off = np.abs(totals - 1.0)
     rounded = (off > SLACK) & (off <= SUM_TOLERANCE)
@@ -327,7 +327,7 @@ def brought_to_one(weights: Floats) -> Floats:
 
 
 def covariance_of(source: str, cov: ArrayLike) -> Floats:
-    """``cov`` as a symmetric matrix, or an InputError with everything that is wrong with it."""
+    """Return ``cov`` as a symmetric matrix, or raise an InputError that lists everything wrong with it."""
     checker = Findings(source)
     matrix = checker.covariance(cov)
     checker.settle()
@@ -336,14 +336,14 @@ def covariance_of(source: str, cov: ArrayLike) -> Floats:
 
 
 def volatilities(cov: Floats) -> Floats:
-    """Square roots of the variances; exactly 0 where there is only rounding (below 1e-12 of the largest)."""
+    """Return the square roots of the variances; exactly 0 for pure rounding (below 1e-12 of the largest)."""
     sizes = np.sqrt(np.diag(cov))
     sizes[sizes <= 1e-12 * sizes.max()] = 0.0
     return np.asarray(sizes)
 
 
 def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
-    """The covariance matrix on the scale of correlations."""
+    """Return the correlation matrix of a covariance matrix; raise InputError if not positive semidefinite."""
     matrix: Floats = cov / sizes / sizes[:, None]
     np.fill_diagonal(matrix, 1.0)
     shifted = matrix.copy()
@@ -359,7 +359,7 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 
 
 def simple_returns(prices: ArrayLike) -> Floats:
-    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing."""
+    """Compute simple returns from prices; a missing price (NaN) makes both returns that use it NaN."""
     checker = Findings("simple_returns")
     table = checker.array("prices", prices, (2,))
     if table is not None:
@@ -373,7 +373,7 @@ def simple_returns(prices: ArrayLike) -> Floats:
 
 
 _ENOUGH = 1e-12  # stop at this relative error of the risk shares
-_WORST = 1e-6  # and give none whose rounding alone is beyond this: the covariance does not determine them
+_WORST = 1e-6  # raise if rounding alone exceeds this: the covariance does not determine the shares
 _QUADRATIC = 0.25  # Newton decrement below which the full step is safe for a self-concordant function
 _LIMIT = 200
 
@@ -457,7 +457,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     if not live.any():
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
-    # The point at which x * (Cx) = 1, and how far each is from it at most (infinite: no such point).
+    # The point at which x * (Cx) = 1, and its largest distance from that (infinite: no such point).
     n, absolute, error, steps = scaled.shape[0], np.abs(scaled), np.inf, _LIMIT
     x = np.full(n, np.sqrt(n / max(float(scaled.sum()), 1.0)))  # the best multiple of equal amounts with risk
     for step in range(_LIMIT):
@@ -488,7 +488,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
-    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
+    """Compute the share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
     checker = Findings("risk_shares")
     shares, matrix = checker.array("weights", weights, (1,)), checker.covariance(cov)
     if shares is not None:
@@ -630,10 +630,10 @@ def min_variance(cov: ArrayLike) -> Solution:
 def _solution(
     minimum: Minimum, live: Bools, sizes: Floats, scaled: Floats, linear: Floats, otherwise: Status
 ) -> Solution:
-    """The minimiser as weights of all assets; weight is shared between twins of held assets."""
+    """Convert the minimiser to weights of all assets; duplicates of a held asset share its weight."""
     amounts, shared = minimum.point / sizes[live], False
     if minimum.bounded:
-        # The amount of each held asset is split equally with its twins.
+        # The amount of each held asset is split equally among its duplicates.
         active, own, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
         twins = scaled[active] >= 1.0 - _SAME
         if int(np.count_nonzero(twins)) > active.size:

@@ -1,7 +1,7 @@
-"""What pages are made of: blocks over records, rendered by one set of templates to a page, a part of one or plain text.
-A page is a title, a head and sections; a section is a heading that asks, a lead that answers, and blocks. Blocks hold
-text, never markup; only drawings (``Markup``) go in as they are. A number of a claim that is not supported cannot get
-in: the constructors of ``Cell`` and ``Quote`` refuse it."""
+"""The content model of pages: blocks over records, rendered by one set of templates to a page, to part of one or to
+plain text. A page is a title, a head and sections; a section is a heading (a question), a lead (its answer) and blocks.
+Blocks hold text, never markup; only drawings (``Markup``) are inserted unescaped. A number of an unsupported claim
+cannot be shown: the constructors of ``ClaimCell`` and ``ClaimQuote`` refuse it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from markupsafe import Markup
 from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
-from assaymark.report.text import Known, estimate, known, shown
+from assaymark.report.text import KnownValue, estimate, known, shown
 from assaymark.text import count
 
 
 class Linked(str):
-    """A text that pages show as a link to ``href``, below the folder of the report; elsewhere the text that it is."""
+    """A text that pages show as a link to ``href``, a path below the report folder; elsewhere it is plain text."""
 
     __slots__ = ("href",)
 
     href: str
 
     def __new__(cls, text: str, href: str = "") -> Linked:
-        """The text as a link; without ``href`` the text alone."""
+        """A text with its link; without ``href`` plain text."""
         linked = super().__new__(cls, text)
         linked.href = href
         return linked
@@ -41,14 +41,14 @@ Style: TypeAlias = Literal["b", "code", "bdi", "en", "sub", "gap", "un"]
 
 
 class Styled(str):
-    """A text that pages set in another way; elsewhere the text that it is."""
+    """A text with a style on pages; elsewhere it is plain text."""
 
     __slots__ = ("style",)
 
     style: Style
 
     def __new__(cls, text: str, style: Style) -> Styled:
-        """The text in a style."""
+        """A text with a style."""
         styled = super().__new__(cls, text)
         styled.style = style
         return styled
@@ -56,7 +56,7 @@ class Styled(str):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A small picture before a word: the mark of a level, a pass or a fail, or a state of the evidence."""
+    """A small icon before a word: a claim level, pass or fail, or an evidence state."""
 
     name: str
     word: str = ""
@@ -65,7 +65,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A number in [0, 1] with a tint or a bar of its size; without ``share`` its state, hatched. ``below`` is small."""
+    """A number in [0, 1] with a tint or bar of its size; ``share`` None is hatched, with its state as ``value``."""
 
     share: float | None
     value: str
@@ -73,11 +73,11 @@ class Share:
     style: Literal["tint", "bar"] = "tint"
 
 
-Inline: TypeAlias = "str | Mark | Share | Cell | tuple[Inline, ...]"
-"""A line of text: plain, linked, styled or drawn, or several such after each other."""
+Inline: TypeAlias = "str | Mark | Share | ClaimCell | tuple[Inline, ...]"
+"""A line of text: plain, linked, styled or drawn, or a sequence of these."""
 
 HATCHED: Final = Styled("not supported", "gap")
-"""What stands where a value of an unsupported claim would."""
+"""Shown in place of a value of an unsupported claim."""
 
 
 def bold(text: str) -> Styled:
@@ -91,17 +91,17 @@ def code(text: str) -> Styled:
 
 
 def strong_link(text: str) -> Inline:
-    """A text in bold, or a link as it is: links stand out by themselves."""
+    """A text in bold; a link stays as it is because links are already emphasised."""
     return text if isinstance(text, Linked) else bold(text)
 
 
 def written(text: str) -> Styled:
-    """A text as somebody wrote it, set in its own direction."""
+    """A quoted text, isolated so that its own writing direction applies."""
     return Styled(text, "bdi")
 
 
 def small(text: str) -> Styled:
-    """A small line below."""
+    """A small line below the text."""
     return Styled(text, "sub")
 
 
@@ -114,9 +114,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index:
-    """Measurements by id and by name, for texts that lead to them. ``links`` leads from the id of one to its row, once
-    rows are placed; ``made`` keeps what is asked for again and again."""
+class MeasurementIndex:
+    """Look-ups of measurements by id and by name. ``links`` maps the id of a measurement to its row on a page, once
+    rows are placed; ``made`` caches results that are used again."""
 
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, Sequence[Measurement]]
@@ -124,14 +124,14 @@ class Index:
     made: dict[object, Any] = field(default_factory=dict, kw_only=True, repr=False)
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """What ``make`` gives, made once for this index."""
+        """The result of ``make``, computed once per ``key`` and cached in this index."""
         if key not in self.made:
             self.made[key] = make()
         cached: T = self.made[key]
         return cached
 
     def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels."""
+        """The measurement with exactly these labels; None if there is none."""
         return self.by_id.get(measurement_id(name, labels))
 
     def every(self, name: str, **labels: str) -> Sequence[Measurement]:
@@ -142,27 +142,27 @@ class Index:
             lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
-    def known(self, name: str, **labels: str) -> list[Known]:
+    def known(self, name: str, **labels: str) -> list[KnownValue]:
         """Those of `every` that have a value."""
         return [item for item in self.every(name, **labels) if known(item)]
 
     def value(self, name: str, **labels: str) -> float | None:
-        """The value of a measurement; None where it is undefined or was not made."""
+        """The value of a measurement; None if it is undefined or was not measured."""
         measurement = self.one(name, **labels)
         return None if measurement is None else measurement.value
 
     def to(self, item: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        """The text, linked to the row of a measurement that has a value and a row; otherwise plain."""
         href = self.links.get(item.id) if known(item) else None
         return text if href is None else Linked(text, href)
 
-    def says(self, item: Measurement | None, form: Callable[[Known], str] = estimate) -> str:
-        """A measurement in a form, leading to its row; in words why it has no value."""
+    def says(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
+        """A measurement in the given form, linked to its row; if it has no value, the reason in words."""
         return self.to(item, form(item)) if known(item) else shown(item)
 
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
-    """Measurements by their names, in their order."""
+    """Group measurements by name, in their order."""
     groups = defaultdict[str, list[Measurement]](list)
     for item in measurements:
         groups[item.name].append(item)
@@ -170,8 +170,8 @@ def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A value of a claim in a table. Of an unsupported claim it holds nothing but ``HATCHED``, whatever it is given."""
+class ClaimCell:
+    """A value of a claim in a table. For an unsupported claim the value is always replaced by ``HATCHED``."""
 
     level: Level
     value: Inline
@@ -182,8 +182,8 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph: an answer below a heading (``lede``), a caption, a note below, or a notice above everything."""
+class Prose:
+    """A paragraph: the answer below a heading (``lede``), a caption, a note, or a notice at the top of the page."""
 
     kind: ClassVar = "text"
     body: Inline
@@ -191,8 +191,8 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """A supported sentence with its condition; no other can be quoted. ``copy`` is what the clipboard gets."""
+class ClaimQuote:
+    """A supported sentence with its condition; unsupported ones are refused. ``copy`` is the text for the clipboard."""
 
     kind: ClassVar = "quote"
     level: Level
@@ -211,8 +211,8 @@ Segments = tuple[tuple[str, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class WithheldGroup:
-    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-    ``why`` is text in segments; a segment marked True binds and is set bold."""
+    """Several unsupported claims on one score: their subject, the reason in numbers, and how many claims they are.
+    ``why`` is text in segments; a segment marked True is the limiting criterion and set in bold."""
 
     text: str
     why: Segments
@@ -220,16 +220,16 @@ class WithheldGroup:
 
 
 Filter = tuple[str, str, str]
-"""A button above a table: the key whose rows it shows (empty for all rows), its word, and how many rows there are."""
+"""A button above a table: the key whose rows it shows (empty for all rows), its label, and the number of rows."""
 
 
 def only(key: str) -> str:
-    """The id of the button that shows the rows of one key: a link to it shows these rows and no others."""
+    """The id of the button for the rows of one key: a link to it shows these rows and no others."""
     return f"only-{content_id([key])[:10]}"
 
 
 def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) -> tuple[Filter, ...]:
-    """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
+    """A button for all rows, then one for each key that occurs, in the order of ``titles`` (else of the rows)."""
     seen = Counter(keys)
     named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
     buttons = ((key, title, count(seen[key])) for key, title in named.items() if seen[key])
@@ -237,8 +237,8 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row to link to (``id``) and to filter (``key``, ``also``); ``size`` is about its bytes, where pages are cut."""
+class TableRow:
+    """A table row with its link target (``id``), filter keys (``key``, ``also``) and approximate ``size`` in bytes."""
 
     cells: tuple[Inline, ...]
     id: str = ""
@@ -250,11 +250,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under their heads. The first cell of a row names it; a row of one cell heads those that follow."""
+    """Rows below column heads. The first cell of a row is its row head; a row with one cell heads the rows after it."""
 
     kind: ClassVar = "table"
     heads: tuple[Inline, ...]
-    rows: tuple[tuple[Inline, ...] | Row, ...]
+    rows: tuple[tuple[Inline, ...] | TableRow, ...]
     right: frozenset[int] = frozenset()  # columns of numbers
     summary: str = "The same as a table"  # it is folded under these words
     stacked: bool = False  # on a phone it becomes labelled blocks
@@ -270,24 +270,24 @@ class Table:
 
     @property
     def all_right(self) -> bool:
-        """Whether every column but the first holds numbers, so that the page says it once; not where it is stacked."""
+        """True if every column but the first holds numbers, so that one style rule aligns them; False if stacked."""
         return not self.stacked and self.right >= frozenset(range(1, len(self.heads)))
 
     @property
     def column_styles(self) -> Sequence[str]:
-        """The style of each column, of its head and of its cells."""
+        """The style of each column, for its head and its cells."""
         right = frozenset[int]() if self.all_right else self.right
         return self.columns or ["r" if at in right else "" for at in range(len(self.heads))]
 
     @property
-    def lines(self) -> Iterator[Row]:
-        """Every row as a row with its attributes."""
-        return (row if isinstance(row, Row) else Row(row) for row in self.rows)
+    def lines(self) -> Iterator[TableRow]:
+        """Every row as a `TableRow` with its attributes."""
+        return (row if isinstance(row, TableRow) else TableRow(row) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure at both widths, with the question that it answers and its caption."""
+    """A figure in a wide and a narrow version, with the question that it answers and its caption."""
 
     kind: ClassVar = "figure"
     title: str
@@ -304,13 +304,13 @@ class Figure:
 
     @property
     def rows(self) -> Table | None:
-        """What its file of values holds."""
+        """The table of values that is saved with the figure."""
         return self.values or self.table
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Small drawings on the same axes, each with a caption, or with words where there is nothing to draw."""
+    """Small drawings on shared axes, each with a caption, or words where there is nothing to draw."""
 
     kind: ClassVar = "panels"
     panels: tuple[tuple[Inline, str], ...]
@@ -321,22 +321,22 @@ class Panels:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The claims of one level in few words: sentences, or in groups what is not supported. ``more`` is folded; ``rest``
-    leads to the page of all claims."""
+class ClaimList:
+    """The claims of one level in short: supported sentences, or unsupported claims in groups. ``more`` is folded;
+    ``rest`` links to the page of all claims."""
 
     kind: ClassVar = "said"
     level: Level
     title: str
-    claims: tuple[Quote | WithheldGroup, ...] = ()
-    more: tuple[Quote | WithheldGroup, ...] = ()
+    claims: tuple[ClaimQuote | WithheldGroup, ...] = ()
+    more: tuple[ClaimQuote | WithheldGroup, ...] = ()
     folded: str = ""
     rest: Inline = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Terms with their values, one a line; a value may have a small note below (``(value, small(note))``)."""
+class Terms:
+    """Terms with their values, one per line; a value may have a small note below (``(value, small(note))``)."""
 
     kind: ClassVar = "facts"
     rows: tuple[tuple[str, Inline], ...]
@@ -348,13 +348,13 @@ class Items:
     """A list of lines, of sentences, or of blocks."""
 
     kind: ClassVar = "items"
-    items: tuple[Inline | Quote, ...]
+    items: tuple[Inline | ClaimQuote, ...]
     style: str = "list"
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text as it came, such as a prompt or a reply. ``name`` folds it."""
+    """A verbatim text, such as a prompt or a reply. With a ``name`` it is folded."""
 
     kind: ClassVar = "passage"
     text: str
@@ -364,7 +364,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Blocks below a smaller heading, or under words that open them (``folded``)."""
+    """Blocks below a smaller heading, or folded under the heading (``folded``)."""
 
     kind: ClassVar = "group"
     heading: Inline
@@ -378,8 +378,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Blocks beside each other where there is room, one column each: two, three, or a wide one with an aside."""
+class Columns:
+    """Blocks side by side where there is room, one column each: two, three, or a wide one with an aside."""
 
     kind: ClassVar = "beside"
     columns: tuple[tuple[Block, ...], ...]
@@ -388,7 +388,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A claim with its checks, as an entry of a list: its level, what it is about, blocks, and facts at its foot."""
+    """A claim with its checks, as an entry of a list: its level, its subject, blocks, and facts at the bottom."""
 
     kind: ClassVar = "card"
     level: Level
@@ -400,7 +400,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class CardList:
     """Claims, or groups of blocks, that can be filtered and searched."""
 
     kind: ClassVar = "listing"
@@ -410,14 +410,13 @@ class Listing:
     id: str
 
 
-Block: TypeAlias = (
-    Text | Quote | Said | Table | Figure | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
-)
+Block: TypeAlias = (Prose | ClaimQuote | ClaimList | Table | Figure | Panels | Terms | Items | Passage | Group
+                    | Columns | CardList | Markup)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: a question, its answer, and what shows it."""
+    """A section of a page: a question, its answer, and the blocks that show it."""
 
     id: str
     heading: Inline
@@ -427,16 +426,16 @@ class Section:
 
 
 def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[Block | None] | None) -> Section:
-    """A section of the blocks that are there."""
+    """A section of the blocks that are not None."""
     listed = [block if isinstance(block, (tuple, list)) else (block,) for block in blocks]
     return Section(id_, heading, lead, tuple(block for group in listed for block in group if block is not None))
 
 
 def table_of(
-    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | Row], right: int | Iterable[int] = (),
+    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | TableRow], right: int | Iterable[int] = (),
     summary: str = "", **more: Any,
 ) -> Table | None:  # fmt: skip
-    """A table of some rows, None without any. ``right`` are its columns of numbers, or how many follow the first."""
+    """A table of some rows, None without any. ``right`` are its numeric columns, or how many follow the first."""
     lines = tuple(rows)
     numbers = range(1, right + 1) if isinstance(right, int) else right
     return Table(tuple(heads), lines, frozenset(numbers), summary, **more) if lines else None
@@ -444,7 +443,7 @@ def table_of(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: where it lies, its title and lead, what comes before the first heading, and its sections."""
+    """A page: its path, title and lead, the blocks before the first heading, and its sections."""
 
     path: str
     title: str
@@ -469,13 +468,13 @@ class Page:
     scripts: tuple[str, ...] = ("page.js+tools.js",)
 
     def file_of(self, figure: Figure) -> str:
-        """Where the files of a figure lie, seen from the folder of the run and without their endings."""
+        """The path of a figure's files, relative to the run folder and without extension."""
         match = _NAMED.search(figure.wide)
         return f"figures/{self.path.removesuffix('.html').replace('/', '-')}-{match[1] if match else 'figure'}"
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Every figure on it that is drawn."""
+        """Every figure on the page that is drawn."""
         drawn: list[Figure] = []
         left: list[Any] = [self.sections, self.blocks]
         while left:
@@ -496,12 +495,12 @@ _LEVELS: Final = ("headline", "qualified", "no-claim")
 
 
 def inline(value: Inline, root: str = "") -> Markup:
-    """A line of text as markup, escaped; links are seen from a folder below, to which ``root`` leads back."""
+    """A line of text as escaped markup; ``root`` is prefixed to links, since they are relative to the report folder."""
     return Markup(html_of(value, root))
 
 
 def escaped(text: str) -> str:
-    """A text as `markupsafe.escape` writes it, in a fifth of its time: a page has many thousands of them."""
+    """A text escaped as by `markupsafe.escape`, in a fifth of the time: a page has many thousands of texts."""
     if isinstance(text, Markup):
         return str(text)
     if "&" in text:
@@ -516,14 +515,14 @@ def escaped(text: str) -> str:
 
 
 def html_of(value: Inline, root: str) -> str:
-    """A line of text as HTML, put together without a `Markup` for each of its parts."""
+    """A line of text as HTML, built without a `Markup` object for each part."""
     if type(value) is str:
         return escaped(value)
     if type(value) is Markup:
         return str(value)
     if isinstance(value, tuple):
         return "".join([html_of(part, root) for part in value])
-    if isinstance(value, Cell):
+    if isinstance(value, ClaimCell):
         return html_of(value.value, root)
     if isinstance(value, Share):
         words, below = html_of(value.value, root), html_of(small(value.below), root) if value.below else ""
@@ -551,7 +550,7 @@ def html_of(value: Inline, root: str) -> str:
 
 
 def rows_of(table: Table, root: str = "") -> Markup:
-    """The rows of a table as markup; a template's own loop over thousands of cells takes three times as long."""
+    """The rows of a table as markup; a loop over thousands of cells in a template takes three times as long."""
     begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
         begun = [f'{opening} data-l="{escaped(plain(head))}"' for opening, head in zip(begun, table.heads, strict=True)]
@@ -573,20 +572,20 @@ def rows_of(table: Table, root: str = "") -> Markup:
 
 
 def markup_of(block: Block, root: str = "") -> Block:
-    """A paragraph, a passage or facts as markup; any other block as it is. Templates write these by it as well."""
-    if isinstance(block, Text):
+    """A paragraph, a passage or facts as markup; any other block unchanged. Templates use it too."""
+    if isinstance(block, Prose):
         return Markup(f'<p class="{escaped(block.style)}">{html_of(block.body, root)}</p>')
     if isinstance(block, Passage):
         text = f'<pre class="{escaped(block.style)}" tabindex="0">\n{escaped(block.text)}</pre>'
         return Markup(f"<details><summary>{escaped(block.name)}</summary>{text}</details>" if block.name else text)
-    if isinstance(block, Facts):
+    if isinstance(block, Terms):
         rows = [f"<div><dt>{escaped(term)}</dt><dd>{html_of(value, root)}</dd></div>" for term, value in block.rows]
         return Markup(f'<dl class="facts{" run" if block.wide else ""}">{"".join(rows)}</dl>')
     return block
 
 
 def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
-    """Blocks with neighbours that can be written put together: a page of many small ones takes half the time."""
+    """Blocks in which neighbouring markup is merged: a page of many small blocks then takes half the time."""
     merged: list[Block] = []
     for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda part: isinstance(part, Markup)):
         same = list(run)
@@ -595,10 +594,10 @@ def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
 
 
 def plain(value: Inline) -> str:
-    """The words of a line without links, marks or drawings."""
+    """The words of a line without links, icons or drawings."""
     if isinstance(value, tuple):
         return "".join(plain(part) for part in value)
-    if isinstance(value, Cell):
+    if isinstance(value, ClaimCell):
         return plain(value.value)
     if isinstance(value, Share):
         return " ".join(filter(None, (value.value, value.below)))
@@ -608,22 +607,22 @@ def plain(value: Inline) -> str:
 
 
 def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
-    """Several lines as one, with something between them."""
+    """Several lines joined into one by a separator."""
     return tuple(piece for part in parts for piece in (between, part))[1:]
 
 
-def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:
-    """A paragraph for each line that is there."""
-    return tuple(Text(line, style) for line in lines if line)
+def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Prose, ...]:
+    """A paragraph for each line that is not empty."""
+    return tuple(Prose(line, style) for line in lines if line)
 
 
 def row_bytes(markup: int, texts: Iterable[str]) -> int:
-    """Bytes of a row: its markup and its texts, escaped and encoded."""
+    """Size of a row in bytes: its markup and its texts, escaped and encoded."""
     return markup + len(escaped("".join(texts)).encode(errors="surrogatepass"))
 
 
 def weight(part: object) -> int:
-    """About how many bytes a part of a page takes: its texts, escaped, and markup around each."""
+    """Approximate size of part of a page in bytes: its texts, escaped, and markup around each."""
     if isinstance(part, str):
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):

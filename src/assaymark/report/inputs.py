@@ -1,5 +1,4 @@
-"""What the report is made from: one frozen record of an assay and nothing else, its look-ups for the sections, and the
-tiers of its agents."""
+"""The input of a report: the frozen record of one run, its look-ups for the sections, and the tiers of its agents."""
 
 from __future__ import annotations
 
@@ -24,19 +23,19 @@ from assaymark.records import (
     Measurement,
     Verdict,
 )
-from assaymark.report.blocks import Index, by_name
-from assaymark.report.records.judgments import Part
+from assaymark.report.blocks import MeasurementIndex, by_name
+from assaymark.report.records.judgments import JudgmentPart
 from assaymark.report.text import counted, known, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
 Example = tuple[CycleKey, Context, tuple[Decision, ...]]
-"""One cycle with its context and the decisions on it."""
+"""One cycle with its context and its decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RubricView:
-    """The rubric as a reader meets it, with its dimensions as (id, title). ``texts`` are (dimension or "", what it is,
-    text) of a rubric of one's own, which stands nowhere else."""
+    """The rubric as pages show it, with its dimensions as (id, title). ``texts`` are (dimension or "", kind of text,
+    text) of a custom rubric, which is not printed anywhere else."""
 
     name: str
     title: str
@@ -46,7 +45,7 @@ class RubricView:
 
 @dataclass(frozen=True, slots=True)
 class PlantedView:
-    """A reference judge or agent, what it models or which rule it follows (``question``), what is planted."""
+    """A built-in judge or agent: what it models or which rule it follows (``question``), and its planted properties."""
 
     name: str
     family: str
@@ -56,8 +55,8 @@ class PlantedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidView:
-    """What the replies of one model came to, in tokens as its provider counted them and in USD. ``unpriced`` counts the
-    replies whose price is not known, ``untold`` those whose tokens are not; ``price_of`` is the date of the price."""
+    """Token use and cost in USD of one model's replies, as its provider counted them. ``unpriced`` counts replies
+    without a known price, ``untold`` replies without token counts; ``price_of`` is the date of the price."""
 
     model: str
     calls: int
@@ -73,8 +72,8 @@ class PaidView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """A table of scores that somebody else made, and how it was read: ``filled`` was assumed, ``left`` not used,
-    ``choices`` made with the scores at hand. ``orders`` are by judge what became of pairs seen in both orders."""
+    """An imported table of scores, and how it was read: ``filled`` was assumed, ``left`` was not used, ``choices`` were
+    made after the scores were seen. ``orders`` counts, by judge, the outcomes of pairs shown in both orders."""
 
     source: str
     sha256: str
@@ -99,10 +98,10 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class AssayRun:
-    """Everything that pages and terminal show about one run; ``tests`` are from the datasheets of its judges,
-    and ``texts`` all decisions that a judgment may be of, control texts included. Of a study that makes its own records
-    there are the cycles by number, what the date probes of its lock found, and the first cycle as an ``example``: a
-    reader may know the real names and dates in them, which agents and judges never see."""
+    """Everything that pages and terminal show about one run. ``tests`` come from the datasheets of its judges;
+    ``texts`` are all decisions that may be judged, control texts included. A study that makes its own records also has
+    its cycles by number, the results of the date probes of its lock, and the first cycle as an ``example``: readers may
+    know the real names and dates in them, which agents and judges never see."""
 
     study: Study
     plan_hash: str
@@ -126,7 +125,7 @@ class AssayRun:
     example: Example | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
-    judgments: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
+    judgments: Mapping[JudgmentPart, Sequence[Judgment]] = field(default_factory=dict)
     texts: Sequence[Decision] = ()
     table: TableView | None = None
 
@@ -135,9 +134,9 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RunIndex(Index):
+class RunIndex(MeasurementIndex):
     """An `AssayRun` with the look-ups that every section needs. ``summary`` has tiers and possible ranks by score,
-    ``tests`` what the judges' own tests measured; ``claims`` leads from a claim to its card, once these are placed."""
+    ``tests`` the results of the judges' own tests; ``claims`` maps a claim to its card, once cards are placed."""
 
     run: AssayRun
     families: Mapping[str, str]
@@ -149,7 +148,7 @@ class RunIndex(Index):
 
     @classmethod
     def of(cls, run: AssayRun) -> RunIndex:
-        """Index a run once; measurements of a name are in the order of their ids."""
+        """Index a run; measurements of a name are in the order of their ids."""
         named = by_name(sorted(run.measurements, key=lambda m: m.id))
         agents = {item.labels["agent"] for item in named.get("score.effect", ())}
         about = [verdict for verdict in run.verdicts if kind_of(verdict.claim) != "cell"]
@@ -170,17 +169,17 @@ class RunIndex(Index):
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Every agent, alphabetical: no page is ordered by a score."""
+        """Every agent in alphabetical order: no page is sorted by a score."""
         return tuple(self.families)
 
     @property
     def answers(self) -> int:
-        """How many answers of agents were graded: decisions, or the records of a table."""
+        """The number of graded answers of agents: decisions, or the records of a table."""
         return len(self.run.decisions) if self.run.table is None else self.run.table.answers
 
     @property
     def clusters(self) -> int:
-        """How many clusters they lie in."""
+        """The number of clusters of these answers."""
         table = self.run.table
         return len({decision.cluster for decision in self.run.decisions}) if table is None else table.clusters
 
@@ -190,39 +189,39 @@ class RunIndex(Index):
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
 
     def shown(self, name: str, digits: int = 2, **labels: str) -> str:
-        """A value, leading to its row, or in words why there is none."""
+        """A value, linked to its row, or the reason why there is none in words."""
         item = self.one(name, **labels)
         return self.to(item, shown(item, digits))
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
-        """The measurement of a kind about the two agents of a claim, whichever of them is the higher."""
+        """The measurement of a kind for the two agents of a claim, whichever of them is higher."""
         agent, other = verdict.claim.subjects
         return self.contrast(verdict.claim.dimension, agent, other, name)
 
     def contrast(self, on: str, agent: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
-        """The contrast of two agents on a dimension; ``name`` may ask for another judge's."""
+        """The contrast of two agents on a dimension; ``name`` may select that of another judge."""
         direct = self.one(name, dimension=on, high=agent, low=other, **labels)
         return direct or self.one(name, dimension=on, high=other, low=agent, **labels)
 
     def family(self, agent: str) -> str:
-        """The family of an agent; empty when no record names it."""
+        """The family of an agent; empty if no record names it."""
         return clean(self.families.get(agent, ""), 60)
 
     def title(self, dimension: str) -> str:
-        """A dimension's title; an unknown one keeps its id without underscores."""
+        """The title of a dimension; for an unknown one its id without underscores."""
         if dimension == AGGREGATE:
             return "Overall score"
         return clean(dict(self.run.rubric.dimensions).get(dimension) or dimension.replace("_", " ").capitalize(), 60)
 
     def status(self, dimension: str) -> AgreementStatus | None:
-        """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
+        """The agreement status of a dimension: from its verdicts, else from the plan's gates."""
         if dimension in self.statuses:
             return self.statuses[dimension]
         kappa = self.gating(dimension)
         return None if kappa is None else Rules.of(self.study).status(kappa.value)
 
     def gating(self, dimension: str) -> Measurement | None:
-        """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""
+        """The kappa that gates a dimension: the one that decided the verdicts under the locked rules."""
 
         def find() -> Measurement | None:
             governing = governing_agreement(dimension, self.kappas, Rules.of(self.study)).governing
@@ -231,25 +230,25 @@ class RunIndex(Index):
         return self.once(("gating", dimension), find)
 
     def gating_note(self, dimension: str) -> str:
-        """The gating kappa and the format it was found in; empty where the pooled kappa gates."""
+        """The gating kappa and the format it was computed in; empty where the pooled kappa gates."""
         item = self.gating(dimension)
         if item is None or "format" not in item.labels:
             return ""
         return f"{self.kappa_words(item)} in {clean(item.labels['format'], 60)}"
 
     def gating_words(self, dimension: str) -> str:
-        """The gating kappa with its sign, its format where it has one, or in words why there is none."""
+        """The gating kappa with its symbol and format; in words why there is none, if it has no value."""
         item = self.gating(dimension)
         note = self.gating_note(dimension) or self.kappa_words(item)
         return f"{self.sign} {note}" if known(item) else note
 
     @property
     def sign(self) -> str:
-        """What agreement is measured by, in short: κ, ICC (intraclass correlation) or α (Krippendorff's)."""
+        """The symbol of the agreement coefficient: κ, ICC (intraclass correlation) or α (Krippendorff's)."""
         return {"kappa": "κ", "icc": "ICC", "alpha": "α"}[self.study.rubric.coefficient]
 
     def kappa_words(self, item: Measurement | None) -> str:
-        """A kappa beside the gates, with three decimals where two would lift it over the cut-off that it misses."""
+        """A kappa to compare with the gates, with three decimals where rounding to two would lift it over a gate."""
         if not known(item):
             return shown(item)
         gates = self.study.gates
@@ -257,7 +256,7 @@ class RunIndex(Index):
         return number(item.value, 3 if lifted else 2)
 
     def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
-        """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
+        """The verdicts of some kinds on one dimension, by claim id; without kinds all verdicts about agents."""
 
         def find() -> tuple[Verdict, ...]:
             wanted = kinds or ("first", "pair", "within")
@@ -272,8 +271,8 @@ class RunIndex(Index):
         return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
 
     def needed(self, dimension: str) -> float:
-        """The level that adjusted p-values of orders on a score are compared with. Where dimensions are claimed beside
-        the aggregate they share alpha, and have all of it once every pair on the aggregate has passed."""
+        """The significance level for adjusted p-values of rankings on a score. Dimensions claimed beside the aggregate
+        share alpha with it, and get all of it once every pair on the aggregate is significant."""
         inference = self.study.inference
         scales = self.once(("scales",), lambda: {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order})
         shared = AGGREGATE in scales and len(scales) > 2
@@ -285,7 +284,7 @@ class RunIndex(Index):
 
     @property
     def untestable(self) -> str:
-        """That this study cannot order agents, where no pair of them can be tested; else empty."""
+        """The statement that this study cannot rank agents, if no pair can be tested; else empty."""
         pairs = self.on(AGGREGATE, "pair")
         if not pairs or any(v.pair_state != "cannot-be-tested" for v in pairs):
             return ""
@@ -295,25 +294,25 @@ class RunIndex(Index):
 
     @property
     def preregistered(self) -> bool:
-        """Whether the plan was locked before its scores were seen."""
+        """True if the plan was locked before its scores were seen."""
         return all(v.preregistered for v in self.run.verdicts)
 
 
 def score_words(dimension: str) -> str:
-    """How a sentence calls the score of a dimension: “the overall score”, “position sizing”."""
+    """The name of a dimension's score within a sentence: “the overall score”, “position sizing”."""
     return clean(measure_words(dimension), 60)
 
 
-# --- who may be ranked: the tiers and the orders that the verdicts on a score support ---------------------------------
+# --- tiers: the rankings that the verdicts on a score support ---------------------------------------------------------
 #
-# A cut runs where every agent above it has a supported order over every agent below it. What lies between two cuts is a
-# tier: agents that cannot be ranked. It follows from the verdicts and adds no error of its own.
+# A cut is where every agent above it is supported to be higher than every agent below it. The agents between two cuts
+# are a tier: they cannot be ranked. Tiers follow from the verdicts and add no error of their own.
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     """Agents between two cuts in alphabetical order, with the ranks that they share. ``level`` is the weakest verdict
-    that separates them from the others; no-claim where nothing does."""
+    that separates them from the others; no-claim if there is no cut."""
 
     agents: tuple[str, ...]
     ranks: tuple[int, int]
@@ -321,22 +320,22 @@ class Tier:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one agent: only then may a score of its own be shown."""
+        """True if the tier has one agent: only then may a score of its own be shown."""
         return len(self.agents) == 1
 
     @property
     def ranked(self) -> bool:
-        """Whether it is one agent with a supported place."""
+        """True if the tier is one agent with a supported rank."""
         return self.alone and self.level != "no-claim"
 
     @property
     def rank(self) -> str:
-        """Its rank, or the range of its ranks."""
+        """The rank of the tier, or the range of its ranks."""
         return ordinal_span(*self.ranks)
 
 
 def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
-    """The tiers on one score from high to low; a single one where no cut is supported."""
+    """The tiers on one score from high to low; a single tier if no cut is supported."""
     groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
     orders, listed, rank = supported_orders(book, dimension), list[Tier](), 1
     for group in groups:
@@ -347,18 +346,18 @@ def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
 
 
 def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
-    """(higher, lower) to its level, for every pair whose order is supported."""
+    """The level of every pair whose order is supported, by (higher, lower)."""
     supported = (v for v in book.on(dimension, "pair") if v.publication_level != "no-claim")
     return {(v.claim.subjects[0], v.claim.subjects[1]): v.publication_level for v in supported}
 
 
 def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
-    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
-    where agents that cannot be ranked would have a score of their own."""
+    """The lowest and the highest score that a single judge gives an agent; None for fewer than two judges. It is shown
+    in place of a score for agents that cannot be ranked."""
     levels = [item.value for item in book.known("single.level", dimension=dimension, agent=agent)]
     return (min(levels), max(levels)) if len(levels) > 1 else None
 
 
 def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
-    """The tiers of one agent, by agent: what may have a rank and a score of its own."""
+    """The tiers of one agent, by agent: those that may have a rank and a score of their own."""
     return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.ranked}

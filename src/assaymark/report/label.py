@@ -1,4 +1,4 @@
-"""The page on which a person grades texts: blind, one text at a time, served or as a file that stands alone."""
+"""The page for grading texts by hand: blind, one text at a time, served or as a standalone file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from assaymark.report.page import Frame, paged_by
 from assaymark.text import visible
 
 FILE_BYTES: Final = 2_000_000
-"""A file for a grader is no larger than this; more is split into parts."""
+"""Maximum bytes of a file for a grader; larger ones are split into parts."""
 
-Section = tuple[str, str | tuple[tuple[str, ...], ...]]
-"""A headed part of a text: prose, or the rows of a table below their head."""
+LabelSection = tuple[str, str | tuple[tuple[str, ...], ...]]
+"""A titled section of a text: prose, or the rows of a table with their header."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One dimension that is graded: its words, and the texts of the points that have one."""
+class LabelScale:
+    """A dimension to grade: its title and question, and the descriptions of those points that have one."""
 
     name: str
     title: str
@@ -32,25 +32,25 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LabelText:
-    """A text to grade under an id that says nothing; ``check`` has hashes of known answers by dimension."""
+    """A text to grade, under an id that reveals nothing; ``check`` has hashes of known answers by dimension."""
 
     id: str
-    sections: tuple[Section, ...]
+    sections: tuple[LabelSection, ...]
     check: Mapping[str, str] | None = None
 
 
-LabelCycle = tuple[tuple[Section, ...], tuple[LabelText, ...]]
-"""The material that the texts of one cycle share, and these texts in the order in which they are graded."""
+LabelCycle = tuple[tuple[LabelSection, ...], tuple[LabelText, ...]]
+"""The context that the texts of one cycle share, and these texts in the order in which they are graded."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSheet:
-    """All that one person grades. ``run`` names the draw, and ``salt`` goes into the hashes of known answers."""
+    """All that one person grades. ``run`` names the draw, and ``salt`` is part of the hashes of known answers."""
 
     run: str
     grader: str
     scale: tuple[int, int]
-    questions: tuple[Question, ...]
+    questions: tuple[LabelScale, ...]
     instructions: str
     salt: str
     cycles: tuple[LabelCycle, ...]
@@ -59,8 +59,8 @@ class LabelSheet:
 def label_page(
     sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
 ) -> str:
-    """The page of a sheet. With ``labels``, those that were given, it sends each further one to its server. ``part`` is
-    which of how many files it is, and ``name`` what the file of its grades is called."""
+    """Render the page of a sheet. With ``labels`` (the grades so far) it sends further grades to its server. ``part``
+    is (number, total) of the file among its parts, and ``name`` the file name of its grades."""
     questions = [
         {"name": question.name, "title": visible(question.title), "question": visible(question.question),
          "anchors": [[point, visible(text)] for point, text in question.anchors]}
@@ -78,7 +78,7 @@ def label_page(
 
 
 def _cycle(cycle: LabelCycle) -> JSON:
-    def shown(sections: Sequence[Section]) -> list[JSON]:
+    def shown(sections: Sequence[LabelSection]) -> list[JSON]:
         return [[visible(label), visible(content) if isinstance(content, str) else
                  [list(map(visible, row)) for row in content]] for label, content in sections]  # fmt: skip
 
@@ -88,14 +88,14 @@ def _cycle(cycle: LabelCycle) -> JSON:
 
 
 def _json(value: JSON) -> Markup:
-    """A value as JSON in a script element, which none of its texts can end."""
+    """A value as JSON for a script element, with signs escaped so that no text can end the element."""
     return Markup(canonical_json(value).translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
 
 
 def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dict[str, str]:
-    """The files of a sheet, each at most ``limit`` bytes: ``stem-ab.html``, or ``stem-ab-1.html`` and on. A cycle is
-    split only where it fills more than a file; its material is then in each part. `InputError`: a text that no file can
-    hold."""
+    """The files of a sheet, each at most ``limit`` bytes: ``stem-ab.html``, or ``stem-ab-1.html`` and so on. A cycle is
+    split only if it fills more than a file; its context is then repeated in each part. Raises `InputError` for a text
+    that does not fit into a file."""
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
     pieces, files = list[LabelCycle](), {}
     for material, texts in sheet.cycles:
@@ -112,7 +112,7 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
 
 
 def _size(cycle: LabelCycle) -> int:
-    """Bytes that a cycle takes in a page."""
+    """Bytes that a cycle takes on a page."""
     return len(_json(_cycle(cycle)).encode()) + 1
 
 

@@ -1,7 +1,7 @@
-"""The three levels of the first screen: claims that are supported, only with a condition, or not; and the board.
-A view of a claim that is not supported never holds its sentence: it says what it is about, without the direction that
-the panel saw. An agent alone in its tier has a rank and a score. Agents of one tier share both: the tier's ranks and
-its range from end to end; each has its own possible ranks, and the range of what the judges give it alone."""
+"""The three levels of the first page (claims that are supported, supported only with a condition, or not supported) and
+the leaderboard of agents. An unsupported claim is never shown as a sentence: the page names its subject, but not which
+agent the panel scored higher. An agent alone in its tier has a rank and a score. Agents that share a tier share its
+ranks and its range; each also has its own possible ranks, and the range of its scores by single judges."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _RULES: Final = {
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
-def said_levels(book: RunIndex) -> tuple[b.Said, ...]:
-    """The three levels in order, each with its first claims, score by score and by name: a page must not be sorted by
-    an order that it does not support."""
+def said_levels(book: RunIndex) -> tuple[b.ClaimList, ...]:
+    """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
+    that it does not support."""
     levels = []
     for level in LEVELS:
         mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
         quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
         groups, left = withheld_groups(book) if level == "no-claim" else (), len(mine) - len(quotes)
         rest = f"{count(left)} more on the page." if left else ""
-        levels.append(b.Said(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
+        levels.append(b.ClaimList(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(levels)
 
 
-def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.Quote:
-    """A supported claim with its condition and its clipboard text."""
+def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
+    """A supported claim with its condition and its text for the clipboard."""
     statement, study = prose(verdict.claim.statement, 400), book.study
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
     conditions = f"{condition} {amended_words(verdict.amended)}".strip()
     copy = copied(statement, conditions, study.title or study.name, book.run.locked_at, verdict.plan_hash)
-    return b.Quote(verdict.publication_level, statement, condition, copy, id_)
+    return b.ClaimQuote(verdict.publication_level, statement, condition, copy, id_)
 
 
 def built_in_words(book: RunIndex, verdict: Verdict) -> str:
-    """That a claim's judges or agents are built in; nobody's agents wrote control texts."""
+    """The statement that a claim's judges or agents are built in; control texts have no agents."""
     graders = {planted.name for planted in book.run.reference_panel}
     makers = {agent.name for agent in book.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
@@ -63,13 +63,13 @@ def built_in_words(book: RunIndex, verdict: Verdict) -> str:
 
 
 def amended_words(fields: Sequence[str]) -> str:
-    """That a claim was made under an amended plan; empty where the plan was not amended."""
+    """The statement that a claim was made under an amended plan; empty if the plan was not amended."""
     named = t.listing(sorted(clean(field, 80) for field in fields))
     return f"Made under a plan amended after its lock: {named}." if named else ""
 
 
 def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
-    """Every verdict: the aggregate first, then the dimensions; by kind and then by name within."""
+    """Every verdict: the aggregate first, then the dimensions; sorted by kind, then by name."""
     order = {name: at for at, name in enumerate(book.dimensions)}
 
     def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
@@ -81,15 +81,15 @@ def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
 
 
 def rule_words(rule: str) -> str:
-    """How a page calls a rule that the plan did not lock; one it does not know keeps its name."""
+    """The title of an alternative rule that the plan did not lock; an unknown one keeps its name."""
     return _RULES.get(rule) or clean(rule, 60)
 
 
-# --- what is not supported, in words that do not say it: claims in groups, with the numbers that stop them ------------
+# --- unsupported claims in groups, with the numbers that stop them, and never the direction of a difference -----------
 
 
 def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
-    """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
+    """Unsupported claims in groups by score: aggregate and controls first, then the dimensions in rubric order."""
     dimensions = book.dimensions
     others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(dimensions))
     groups: list[b.WithheldGroup] = []
@@ -134,7 +134,7 @@ def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
 
 
 def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
-    """The first check that stops each of some claims on one score, with its number; nothing says who is ahead."""
+    """The first check that stops some claims on one score, with its number; never which agent is ahead."""
     stops = [set(stopping(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
         return (("Agreement: ", False), (str(agreement_words(book, verdicts[0])), True), (". ", False))
@@ -144,7 +144,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     only, parts = len(pairs) == 1, list[tuple[str, bool]]()
 
     def part(some: Sequence[Verdict], lead: str, bound: str, tail: str) -> None:
-        """So many of the pairs, what is bold of them, and what follows."""
+        """Add one reason: how many pairs it stops, then the part in bold, then the rest."""
         subject = "The pair " if only else f"{t.plural(len(some), 'pair').capitalize()} "
         parts.extend(((subject + lead, False), (bound, True), (tail, False)))
 
@@ -162,7 +162,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         tail = f": {which} {t.p_words(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
         many = "is " if only or len(unresolved) == 1 else "are "
         part(unresolved, many, "not resolved" if order else "not shown to be so close", tail)
-    # Pairs that one judge family makes or turns, then those that the agents' own makers make.
+    # Pairs that depend on one judge family or are reversed without it, then those that rest on the agents' own makers.
     for state, singular, many in (
         ("rests-on", "needs judge family {names} to be seen", "need judge family {names} to be seen"),
         ("reversed-without", "turns without judge family {names}", "turn without judge family {names}"),
@@ -180,7 +180,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
             t.alpha(book.needed(resting[0].claim.dimension)),
         )
         tail = f"; without them adjusted {t.p_words(min(ps))}, {needed} needed. " if ps else ". "
-        if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
+        if not any(book.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
     parts += outside_words(book, clear)
@@ -191,7 +191,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
 
 
 def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
-    """Whether the held-out judge finds a difference of some pairs, never on which side; empty where not asked."""
+    """For how many pairs the held-out judge finds a difference, never in which direction; empty if it was not asked."""
     asked = [m for v in pairs if (m := book.pair("probe.contrast", v)) is not None and t.bounds_of(m)]
     if len(asked) < 2:
         return [(f"The held-out judge finds {found_words(m)}. ", False) for m in asked]
@@ -201,17 +201,17 @@ def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, b
     return [(f"{about} and finds no difference in {which}. ", False)]
 
 
-# --- the board --------------------------------------------------------------------------------------------------------
+# --- the leaderboard --------------------------------------------------------------------------------------------------
 
 
 BoardRow = tuple[Tier, list[tuple[str, str, str, str]], str | None, str, str]
-"""A tier; its agents as (name, family, possible ranks, range of the judges), whose ranks are empty where they are those
-of the tier, the range where an agent has a score of its own; the score, None where neither an interval nor a range of
-judges was measured, and its bounds; and what places the tier."""
+"""A tier; its agents as (name, family, possible ranks, range of the judges), where ranks are empty if they equal those
+of the tier, and the range is empty if the agent has a score of its own; the score (None if neither an interval nor a
+range of judges was measured) and its bounds; and the reason for the tier."""
 
 
 def board(book: RunIndex) -> tuple[BoardRow, ...]:
-    """The tiers of the overall score from high to low."""
+    """The tiers of the overall score from high to low, as rows of the leaderboard."""
     rows: list[BoardRow] = []
     possible, orders = book.summary.ranks.get(AGGREGATE, {}), supported_orders(book, AGGREGATE)
     for tier in tiers(book, AGGREGATE):
@@ -250,7 +250,7 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
 
 
 def board_section(book: RunIndex) -> b.Section:
-    """The board as a table, with how the numbers were made."""
+    """The leaderboard as a table, with a note on the method of its numbers."""
     level, rows = percent(book.study.inference.level), []
     for tier, agents, given, bounds, why in board(book):
         who: list[b.Inline] = []
@@ -287,14 +287,14 @@ def board_section(book: RunIndex) -> b.Section:
 
 
 def effect_of(book: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
-    """The score of an agent."""
+    """The measured score of an agent."""
     return book.one("score.effect", dimension=dimension, agent=agent)
 
 
 def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
-    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
-    mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
-    alone gives."""
+    """The lowest and the highest bound of the tier's intervals; points alone would show the difference of two agents.
+    The ends are clipped to the scale. Without intervals they are the lowest and the highest score that a single judge
+    gives."""
     means = [m for agent in tier.agents if known(m := effect_of(book, agent, dimension))]
     ends = [end for m in means for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]

@@ -1,4 +1,4 @@
-"""The pages of every measurement of a run, the same for all kinds of runs, and of every number in its rationales."""
+"""The pages of every measurement, shared by all kinds of runs, and of every number in the rationales."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
+from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, row_bytes, row_filters, spaced
 from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
 from assaymark.report.records.calls import Rests
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from assaymark.report.inputs import RunIndex
 
 STYLES: Final = ("measured.css",)
-"""The style of pages of measurements, beside that of every page."""
+"""The style of pages of measurements, in addition to that of every page."""
 
 _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
-"""Labels by other words: agents may be called as a judge family is."""
+"""Words for labels whose values may be agents as well as judge families."""
 
-Measured = tuple[Measurement, Row]
-"""A measurement and its row, whose last cell holds the records that it was computed from, where they have pages."""
+Measured = tuple[Measurement, TableRow]
+"""A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
 def rows_of(
@@ -42,11 +42,11 @@ def rows_of(
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[Measured, ...]:
-    """Measurements by kind, in the order of the titles, and then by what they are about; never by value."""
+    """Rows of measurements by kind, in the order of the titles, then by subject; never sorted by value."""
     order, seen, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[Measured]()
 
     def undirected(item: Measurement) -> str:
-        """An id without the higher of two agents: neither place nor link may show an order that is not supported."""
+        """An id that hides which of two agents is higher: neither position nor link may show an unsupported order."""
         pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
         others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
         return f"{item.name}[{','.join((*others, *pair))}]"
@@ -69,22 +69,22 @@ def rows_of(
         anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, Row((*cells, spaced(on)), anchor, group, size=size)))
+        rows.append((item, TableRow((*cells, spaced(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
 def measured_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
-    """The pages of some rows by their files."""
+    """Split some rows into pages, by file."""
     return in_parts("measurements", paged_by(rows, lambda pair: pair[1].size, PAGE_BYTES))
 
 
 def measured_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
-    """Where each measurement is: its id to the page and row that show it."""
+    """Links to measurements: the page and row of each, by its id."""
     return {item.id: f"{name}#{row.id}" for name, rows in pages.items() for item, row in rows}
 
 
 def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, str]]:
-    """The pages of measurements, one at a time, as path and HTML; ``pages`` are their rows by path."""
+    """The pages of measurements, one at a time, as path and HTML; ``pages`` maps paths to their rows."""
     lead = (
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
         ". Rows are sorted by kind and name, never by value.",
@@ -99,8 +99,8 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         yield path, frame.page(page)
 
 
-def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
-    """The heads and the rows of a page, without the column of records where no row rests on one."""
+def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
+    """The column heads and the rows of a page, without the last column if no row links to records."""
     rows = tuple(row for _, row in measured)
     if any(row.cells[-1] for row in rows):
         return heads, rows
@@ -128,8 +128,8 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
-    """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
+    """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
     def order(evidence: Evidence) -> tuple[float, str, str, int, int]:
@@ -137,7 +137,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         when = source.decided_at.timestamp() if source else float("inf")
         return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for item in sorted(book.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -153,28 +153,28 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
             agent, Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
             f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(Row(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
+        rows.append(TableRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
     return tuple(rows)
 
 
 def written_number(value: float, unit: str) -> str:
-    """A number as a text wrote it, with its unit."""
+    """A number as it was written in a text, with its unit."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
 def evidence_section(book: RunIndex) -> b.Section:
-    """Where the numbers in the rationales come from, overall and by agent."""
+    """The section on the numbers in the rationales: their states overall and by agent."""
     evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
     by_agent: dict[str, Counter[EvidenceState]] = {}
     for mention in evidence:
         by_agent.setdefault(agents.get(mention.decision, "unknown"), Counter())[mention.state] += 1
     everything = Counter(mention.state for mention in evidence)
-    # The states of this version; the one of older tables only where they are shown.
+    # The states of this version; that of older tables only if such a table is shown.
     states = tuple(state for state in STATES if state != BEFORE or everything[BEFORE])
 
     def shares(agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, tuple[float, str]]:
-        """Measured shares with their words; where a share was not measured, the share of the rows themselves."""
+        """Measured shares by state with their words; where a share was not measured, it is counted from the rows."""
         by_state, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
         for state in STATES:
             item = book.one("evidence.share", state=state, **labels)
@@ -227,7 +227,7 @@ def evidence_section(book: RunIndex) -> b.Section:
 
 
 def _side_measures(book: RunIndex) -> Iterator[str]:
-    """Records without a number, support beyond chance, and forecasts that do not add up; or why they are not known."""
+    """Records without a number, support beyond chance, and inconsistent forecasts; or why they are unknown."""
     for name, title in (
         ("evidence.no_number_share", "Share of records without a number"),
         ("evidence.chance_corrected", "Support beyond chance"),
@@ -256,7 +256,7 @@ def _side_measures(book: RunIndex) -> Iterator[str]:
             yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
+def ledger_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
     """The pages of the fact-check table, one at a time."""
     done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
     heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")

@@ -1,5 +1,5 @@
-"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too. Each
-function gives parts for `assaymark.notebook`, which sets them as HTML and as text."""
+"""Results for notebooks: the supported claims first, then the tables and figures of the pages. Each function gives
+parts for `assaymark.notebook`, which renders them as HTML and as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Figure, Quote, Table, WithheldGroup
+from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import comparable, opened
@@ -26,7 +26,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_titl
 from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
@@ -38,15 +38,15 @@ from assaymark.text import NBSP, clean, count
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
 
 
-# --- a figure of the pages, with names that are its own and the few styles that it needs ------------------------------
+# --- a figure of the pages, with unique ids and only the styles that it uses ------------------------------------------
 
 _NAMES: Final = re.compile(r'(\b(?:id|aria-labelledby)="|="url\(#)([^")]+)')
 
 
 def drawing(figure: Figure, *sheets: str) -> Drawing:
-    """A figure for a notebook; ``sheets`` are the style sheets of its page, ``page.css`` beside them."""
+    """A figure for a notebook; ``sheets`` are the style sheets of its page in addition to ``page.css``."""
     mark = f"a{sha256_text(figure.wide + figure.narrow)[:8]}-"
-    # A notebook may hold two of a kind. A quote in a text is escaped, so what stands before one is an attribute.
+    # A notebook may hold two such figures. Quotes in texts are escaped, so that the pattern finds only attributes.
     wide, narrow = (
         _NAMES.sub(lambda match: match[1] + " ".join(mark + name for name in match[2].split()), svg)
         for svg in (figure.wide, figure.narrow)
@@ -60,7 +60,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
 
 
 def study_parts(run: AssayRun) -> Iterator[Part]:
-    """What the first page says, then the board, and the figure of agreement."""
+    """The claims of the first page, the leaderboard, and the figure of agreement."""
     book = RunIndex.of(run)
     front, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     if front.notice[0]:
@@ -95,11 +95,11 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield drawing(figure)
 
 
-def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
-    """The claims of each level, or what is not supported; most of it folded. ``of`` is of how many claims that is."""
+def _levels(views: Iterable[b.ClaimList], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
+    """The claims of each level, or the unsupported groups, mostly folded. ``of`` states the total number of claims."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, Quote))
+            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
             for part in (view.claims, view.more)
         )
         groups = [claim for claim in (*view.claims, *view.more) if isinstance(claim, WithheldGroup)]
@@ -120,7 +120,7 @@ def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] 
 
 
 def bench_parts(run: BenchRun) -> Iterator[Part]:
-    """The first screen of the page, and every leaderboard of the pipeline."""
+    """The claims of the first page, and every leaderboard of the pipeline."""
     book = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
     yield lede(book)
@@ -142,7 +142,7 @@ _STYLES: Final = ("datasheet.css", "datasheet-marks.css")
 
 
 def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = ()) -> Iterator[Part]:
-    """Every judge by name: its profile, its chips, and its figures behind a line; those of the first four by name."""
+    """Every judge by name: profile, summary, and folded figures, which only the first four judges have."""
     for at, sheet in enumerate(sorted(sheets, key=lambda sheet: sheet.judge)):
         others = [peer for peer in sheets if peer.judge != sheet.judge and comparable(sheet, peer)]
         this, peers = opened([sheet])[0], opened(others)[:PEERS]
@@ -168,8 +168,8 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
 
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
-    """The first page of the site, and the account of each of the first six agents by name, in a language."""
-    words = Words(catalogue or english())
+    """The claims of the first page, the leaderboard, and the accounts of the first six agents, in one language."""
+    words = Language(catalogue or english())
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book))

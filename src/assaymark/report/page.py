@@ -1,4 +1,4 @@
-"""What every page is rendered with: the templates, their style and script, and the policy that lets nothing else in."""
+"""The environment that renders every page: templates, styles and scripts, and the content security policy."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.records import content_id
-from assaymark.report.blocks import Facts, Mark, Page, inline, markup_of, only, plain, rows_of
+from assaymark.report.blocks import Mark, Page, Terms, inline, markup_of, only, plain, rows_of
 from assaymark.report.charts.canvas import csv_text
 
 PAGE_BYTES: Final = 760_000
-"""Room for rows on one page; the rest of a megabyte is for the frame around them and for markup."""
+"""Maximum bytes of rows on one page; the rest of a megabyte is for the frame around them and for markup."""
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 
 def paged(rows: Sequence[T], limit: int = PAGE_BYTES) -> tuple[tuple[T, ...], ...]:
-    """The rows in order, in pages that stay within ``limit`` bytes; at least one page, which may be empty."""
+    """The rows in order, split into pages of about ``limit`` bytes; at least one page, which may be empty."""
     return paged_by(rows, attrgetter("size"), limit)
 
 
 def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tuple[tuple[T, ...], ...]:
-    """The same for what does not know its size."""
+    """Split rows into pages like `paged`, with a function that gives the size of a row."""
     pages: list[tuple[T, ...]] = []
     page: list[T] = []
     size = 0
@@ -52,12 +52,12 @@ def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tupl
 
 
 def in_parts(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
-    """The pages of something long by their files: ``stem.html``, ``stem-002.html`` and on."""
+    """The pages of something long by their file names: ``stem.html``, ``stem-002.html`` and so on."""
     return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in enumerate(pages, 1)}
 
 
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Where the pages of things with such keys lie, without their ending: safe as file names, and no two alike."""
+    """A path for each key, without extension: safe as a file name, and no two alike."""
     plain = ["-".join(key) for key in keys]
     seen = Counter(name.lower() for name in plain)
     stems = []
@@ -74,7 +74,7 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def beside(
     pages: Iterable[tuple[str, T]], *, part: str = "Part", parts: str = "Parts"
 ) -> Iterator[tuple[str, T, Markup]]:
-    """Paths and what stands there, each with the links to the other parts, which lie in one folder."""
+    """Each path and its rows, with the links to the other parts, which are in the same folder."""
     listed = tuple(pages)
     names = [path.rpartition("/")[2] for path, _ in listed]
     for at, (path, rows) in enumerate(listed):
@@ -103,8 +103,8 @@ _WORDS: Final = (
 
 @cache
 def environment() -> Environment:
-    """The templates of this package, with every value escaped and an undefined one an error. ``ui`` are the words of
-    the frame, in English where a page does not bring those of its own language."""
+    """The templates of this package: every value is escaped, and an undefined one is an error. ``ui`` are the words of
+    the frame, in English unless a page brings those of its own language."""
     templates = Environment(
         loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False,
@@ -112,21 +112,21 @@ def environment() -> Environment:
     templates.globals |= {"ui": frame_words(english()), "page": None}
     templates.filters |= {
         "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_of, "only": only,
-        "facts": lambda rows, root: markup_of(Facts(rows, wide=False), root),
+        "facts": lambda rows, root: markup_of(Terms(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip
     return templates
 
 
 def frame_words(catalogue: Catalogue) -> SimpleNamespace:
-    """The words of the frame in a language, by name; ``lang`` is its code and ``point`` what stands before decimals."""
+    """The words of the frame in a language, by name; ``lang`` is its code and ``point`` its decimal separator."""
     settings = {"lang": catalogue.language, "point": catalogue.decimal}
     return SimpleNamespace(**settings, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
 
 
 @cache
 def asset(name: str) -> str:
-    """A style sheet or script, without the comments and the spaces that only its author needs."""
+    """A style sheet or script, minified."""
     if "+" in name:
         return "".join(map(asset, name.split("+")))
     loader = environment().loader
@@ -138,7 +138,7 @@ def asset(name: str) -> str:
 
 
 def _shortened(source: str, signs: str) -> str:
-    """A text without space around some signs, and with one blank for any other; what stands in quotes stays."""
+    """A source without space around some signs and with single blanks elsewhere; quoted strings stay unchanged."""
     return re.sub(rf'("[^"\n]*")|\s*({signs})\s*|\s+', lambda match: match[1] or match[2] or " ", source).strip()
 
 
@@ -149,7 +149,7 @@ _CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
 
 
 def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str]:
-    """The rules of style sheets about classes that a picture has, each held to a ``scope``."""
+    """The rules of style sheets for classes that a picture uses, each restricted to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _rules(tuple(sheets))[0]:
         matching = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
@@ -159,7 +159,7 @@ def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[st
 
 @cache
 def _rules(sheets: tuple[str, ...]) -> tuple[list[tuple[list[str], str]], str]:
-    """The plain rules of style sheets, without those for other media and for what is pointed at, and their colours."""
+    """The plain rules of style sheets, without media blocks, pseudo-classes and combinators, and their colours."""
     rules = _RULE.findall("\n".join(_BLOCK.sub("", asset(name)) for name in sheets))
     split = [([one.strip() for one in names.split(",") if not set(one) & set(":[#*>~")], body) for names, body in rules]
     colours = "".join(f"svg{{{body}}}" for name, body in rules if name.strip() == ":root")
@@ -170,7 +170,7 @@ _PAPER: Final = "svg{background:var(--bg);color-scheme:light}"
 
 
 def picture(svg: str, sheets: Sequence[str], source: str) -> str:
-    """A figure as a file of its own: its style, its light colours, and where it is from."""
+    """A figure as a standalone file, with its style, its light colours and its source."""
     style = "".join((_rules(tuple(sheets))[1], _PAPER, *drawn_rules(sheets, svg)))
     about = Markup("<metadata>{}</metadata>").format(source)
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(
@@ -180,7 +180,7 @@ def picture(svg: str, sheets: Sequence[str], source: str) -> str:
 
 @cache
 def content_security_policy(*scripts: str, connect: bool = False) -> str:
-    """Nothing is loaded, and no script runs but ours, by their hashes; ``connect`` lets them ask the server."""
+    """A policy that loads nothing and runs only our scripts, by hash; ``connect`` allows requests to the server."""
     hashes = (hashlib.sha256(asset(name).encode()).digest() for name in scripts or SCRIPTS)
     digests = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
     policy = (
@@ -192,7 +192,7 @@ def content_security_policy(*scripts: str, connect: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entry of a menu: its name among the others, where it leads, and its words."""
+    """An entry of a menu: its key, its target and its label."""
 
     key: str
     href: str
@@ -201,14 +201,14 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site of several runs, as the pages of the run ``here`` see it; ``home`` is its first page."""
+    """A site of several runs, as seen from the pages of the run ``here``; ``home`` is its first page."""
 
     runs: tuple[Link, ...] = ()
     here: str = ""
     home: str = "index.html"
 
     def below(self, folders: int) -> Site:
-        """The same site, seen from so many folders further down."""
+        """The same site, seen from ``folders`` levels further down."""
         up = "../" * folders
         runs = tuple(Link(run.key, up + run.href, run.word) for run in self.runs)
         return Site(runs, self.here, up * bool(self.runs) + self.home)
@@ -218,12 +218,12 @@ JUDGES: Final = "judges"
 """The key of the page of datasheets in the menu of a run that has them."""
 
 ALONE: Final = Site()
-"""Where a run stands whose pages are all there is."""
+"""The site of a run that is the only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around every page of one run: the menus, the style, the footer with the short plan hash."""
+    """The frame around every page of one run: the menus, the style, the footer with the short plan hash."""
 
     study: str
     mark: str
@@ -234,24 +234,24 @@ class Frame:
     _files: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The files of the figures on the pages that were made since the last call, as path and text."""
+        """The files of the figures on pages rendered since the last call, as path and text."""
         while self._files:
             yield self._files.popitem()
 
     def cited(self, title: str) -> str:
-        """How a figure is cited."""
+        """The citation of a figure."""
         parts = (f"Figure: {title}", self.study, self.mark and f"plan {self.mark}", f"assaymark {__version__}")
         return ", ".join(filter(None, parts)) + "."
 
     def embedded(self, path: str, title: str) -> str:
-        """How a page of somebody else shows a figure."""
+        """The HTML that embeds a figure in another page."""
         return f'<img src="{path}.svg" alt="{escape(title)}">'
 
     def render(
         self, template: str, title: str, here: str = "", root: str = "", styles: Sequence[str] = (),
         scripts: Sequence[str] = SCRIPTS, connect: bool = False, **values: Any,
     ) -> str:  # fmt: skip
-        """One page."""
+        """Render one page."""
         values |= {} if self.ui is None else {"ui": self.ui}
         return environment().get_template(template).render(
             values, frame=self, here=here, root=root, title=title, version=__version__,
@@ -260,7 +260,7 @@ class Frame:
         )  # fmt: skip
 
     def page(self, page: Page, switch: Sequence[tuple[str, str, str]] = ()) -> str:
-        """A page of blocks; its links are those of the folder of the run. ``switch`` are its other languages."""
+        """Render a page of blocks; its links are relative to the run folder. ``switch`` are its other languages."""
         drawn = page.figures
         for figure in drawn:
             path = page.file_of(figure)

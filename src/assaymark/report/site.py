@@ -1,4 +1,4 @@
-"""Pages of a run that is under way: how far it is, and single calls as they were asked and answered."""
+"""The first page of a site of several runs, and the pages of a run in progress: its progress and single calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Said, Section, Table, bold, code
+from assaymark.report.blocks import ClaimList, ClaimQuote, Inline, Items, Linked, Mark, Page, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
@@ -24,15 +24,15 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.book import lede as bench_lede
 from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.records.calls import visible
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
 from assaymark.report.text import TITLES, counted, plural, tally
 from assaymark.text import clean, count
 
-# The first page of a site of several runs: what each of them is, and which claims it supports. Runs are sorted by kind
-# and then by name. Nothing on the page compares one with another.
+# The first page of a site of several runs lists each run with the claims that it supports. Runs are sorted by kind
+# and then by name. They are not compared with each other.
 
 Kind = Literal["study", "judges", "season", "portbench"]
 
@@ -44,40 +44,40 @@ _KINDS: Final[Mapping[Kind, tuple[str, str, str, str, str]]] = {
     "portbench": ("PortBench", "PortBench", "run of PortBench", "runs of PortBench",
                   "Reference models. Every model is built in, with known properties."),
 }  # fmt: skip
-"""The kinds in the order of the page: what the menu calls a run that is the only one of its kind, what it is in words,
-one and several of them, and that those who were asked are built in."""
+"""The kinds in the order of the page: the menu entry of a run that is the only one of its kind, its name in words,
+singular and plural, and the notice that its judges or models are built in."""
 
 _AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FrontRun:
-    """One run of a site: what it is called, what it is in one line, how many claims were decided, the tally of levels
-    as (level, count, words), the first supported sentences of each, and judges that were tested by themselves.
-    ``reference`` is whether every judge, or every model of a benchmark, is built in."""
+class SiteEntry:
+    """One run of a site: its title, a line about it, the number of decided claims, the tally of levels as (level,
+    count, words), the first supported sentences of each level, and judges with datasheets of their own. ``reference``
+    is true if every judge, or every model of a benchmark, is built in."""
 
     kind: Kind
     title: str
     line: str
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
-    said: tuple[tuple[Level, tuple[Quote, ...]], ...] = ()
+    said: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
     judges: tuple[Inline, ...] = ()
     reference: bool = False
 
     @property
     def words(self) -> str:
-        """What it is, in words."""
+        """The kind of run, in words."""
         return _KINDS[self.kind][1]
 
     @property
     def notice(self) -> str:
-        """That those who were asked are ours; empty where they are not."""
+        """The notice that all judges or models are built in; empty if they are not."""
         return _KINDS[self.kind][4] if self.reference else ""
 
     @property
     def more(self) -> str:
-        """How much more there is on its own pages, in words."""
+        """The number of further claims on the run's own pages, in words."""
         if self.kind == "judges":
             return ""
         shown = sum(len(claims) for _, claims in self.said)
@@ -89,45 +89,45 @@ class FrontRun:
         return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
 
 
-def front_of_study(run: AssayRun) -> FrontRun:
-    """A study."""
+def front_of_study(run: AssayRun) -> SiteEntry:
+    """The entry of a study."""
     book = RunIndex.of(run)
     title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(book))
     return _front("study", title, study_line(book), ours, run.verdicts, said_levels(book))
 
 
-def front_of_benchmark(run: BenchRun) -> FrontRun:
-    """A run of PortBench."""
+def front_of_benchmark(run: BenchRun) -> SiteEntry:
+    """The entry of a run of PortBench."""
     book, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
     return _front("portbench", clean(run.title, 120), bench_lede(book), ours, run.verdicts, tuple(bench_levels(book)))
 
 
-def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
-    """A season, in the words of a catalogue; None: in English."""
-    book = SeasonIndex.of(run, Words(catalogue or english()))
+def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
+    """The entry of a season, in the language of a catalogue (default: English)."""
+    book = SeasonIndex.of(run, Language(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
     verdicts = [verdict.verdict for verdict in run.decided.verdicts]
     return _front("season", title, season_lede(book), ours and bool(run.plan.panel), verdicts, season_levels(book))
 
 
-def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
-    """Judges that were measured by themselves."""
+def front_of_judges(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
+    """The entry of a set of judge datasheets."""
     judges = opened(sheets)
-    return FrontRun("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
+    return SiteEntry("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
 
 
 def _front(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[Said]
-) -> FrontRun:
-    """A run with what was decided: how much at each level, and the first supported sentences."""
+    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
+) -> SiteEntry:
+    """The entry of a run with its decided claims: how many at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    quoted = ((level.level, tuple(claim for claim in level.claims if isinstance(claim, Quote))) for level in levels)
+    quoted = ((part.level, tuple(claim for claim in part.claims if isinstance(claim, ClaimQuote))) for part in levels)
     shown = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
-    return FrontRun(kind, title, line, len(reached), tally(reached), shown, (), reference)
+    return SiteEntry(kind, title, line, len(reached), tally(reached), shown, (), reference)
 
 
-def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
-    """The entry of every run in the menu, by its folder: its kind where no other is of it, else its title."""
+def menu(runs: Mapping[str, SiteEntry]) -> dict[str, Link]:
+    """The menu entry of every run, by its folder: its kind if it is the only one of that kind, else its title."""
     kinds, order = [run.kind for run in runs.values()], list(_KINDS)
     ordered = sorted(runs.items(), key=lambda item: (order.index(item[1].kind), item[1].title.casefold(), item[0]))
     first: dict[str, str] = {"judges": COMPARISON}
@@ -139,12 +139,12 @@ def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
 
 
 def site_of(links: Mapping[str, Link], here: str) -> Site:
-    """The site as the pages in the folder of one run see it."""
+    """The site as seen from the pages in the folder of one run."""
     return Site(tuple(links.values()), here, "index.html").below(1)
 
 
-def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
-    """The first page of the site, for runs by their folders."""
+def render_front(runs: Mapping[str, SiteEntry], title: str) -> str:
+    """Render the first page of the site, for runs by their folders."""
     links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
     parts = [plural(kinds.count(kind), one, many) for kind, (_, _, one, many, _) in _KINDS.items() if kind in kinds]
@@ -154,18 +154,18 @@ def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
 
 
 LONGEST = 200_000
-"""Characters of a text that a page shows; the ledger holds it whole."""
+"""Maximum characters of a text on a page; the ledger holds the full text."""
 
 FRONTS: Final = {"index.html": "Overview", "datasheets.html": "Datasheets"}
-"""The first pages of reports, by what they show; a folder of datasheets has no other."""
+"""The first pages of reports and their menu labels; a folder of datasheets has only the second."""
 
 _PROGRESS: Final = Link("live", "/live", "Progress")
 
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """A run as it stands: how many calls are planned for each model, and how many of them have a reply; ``a_second``
-    are replies a second lately, None where nothing changed yet."""
+    """Progress of a run: how many calls are planned for each model, and how many of them have a reply; ``a_second`` is
+    the recent number of replies per second, None if nothing has changed yet."""
 
     name: str
     models: Mapping[str, tuple[int, int]]
@@ -173,22 +173,22 @@ class LiveView:
 
     @property
     def planned(self) -> int:
-        """All calls that are planned so far."""
+        """The number of calls planned so far."""
         return sum(planned for planned, _ in self.models.values())
 
     @property
     def answered(self) -> int:
-        """All that have a reply."""
+        """The number of calls with a reply."""
         return sum(answered for _, answered in self.models.values())
 
     def facts(self) -> dict[str, Any]:
-        """Calls by model, the state in a sentence, and whether every planned call has a reply."""
+        """Calls by model, the progress in a sentence, and whether every planned call has a reply."""
         rows = [{"model": name, "planned": planned, "answered": answered}
                 for name, (planned, answered) in self.models.items()]  # fmt: skip
         return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
 
     def said(self) -> str:
-        """The state in one sentence.
+        """The progress in one sentence.
 
         >>> LiveView("r", {"a/b": (200, 50)}, 2.0).said()
         '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
@@ -207,7 +207,7 @@ class LiveView:
 
 
 def render_live(view: LiveView, *, report: str | None) -> str:
-    """The page of a run that is under way. ``report`` is the first page of what is there already."""
+    """Render the page of a run in progress. ``report`` is the first page of a report that exists already."""
     rows = [(clean(model, 80), model, *calls) for model, calls in view.models.items()]
     there = () if report is None else (Link("report", f"/report/{report}", FRONTS[report]),)
     return _frame((*there, _PROGRESS)).render(
@@ -216,7 +216,7 @@ def render_live(view: LiveView, *, report: str | None) -> str:
 
 
 def render_call(call: CallSpec, reply: Reply | None) -> str:
-    """One call as it was asked and answered. All of it is hostile, and all of it is shown as text."""
+    """Render one call with its reply. All of it is untrusted, and all of it is shown as text."""
     asked = [(message.role, _cut(message.text)) for message in call.messages]
     facts = [("Model", call.model), ("Trial", str(call.trial)), ("Arguments", json.dumps(dict(call.args)))]
     facts += [(name, str(value)) for name, value in (("Seed", call.seed), ("Temperature", call.temperature))
@@ -234,7 +234,7 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
-    """The first page of a study before its last call: how far it is, and nothing that a later call could change."""
+    """Render the first page of a study before its last call: only progress, nothing that a later call could change."""
     progress = view.said() + (f" {spent} USD are spent." if spent else "")
     rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
@@ -249,12 +249,12 @@ def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, ju
 
 
 def render_missing(what: str) -> str:
-    """That something is not there, with the way back."""
+    """Render the page for something that was not found, with a link back."""
     return _frame((_PROGRESS,)).render("missing.html", "Not here", scripts=(), what=clean(what, 200))
 
 
 def _frame(nav: tuple[Link, ...]) -> Frame:
-    """What stands around a page that is not part of the report."""
+    """The frame of a page that is not part of the report."""
     return Frame("", "", nav, Site(home="/"), ("page.css", "live.css"))
 
 

@@ -1,4 +1,4 @@
-"""The same verdicts for a terminal: 80 columns, readable without colour."""
+"""The report of a run for a terminal: 80 columns, readable without colour."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LIMITS, _SAID, _TURNED, _SPAN = 4, 4, 2, 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """The first page for `rich.console.Console.print`: the same sentences in the same order; of a table how it was
-    read, the tiers, each sentence that may be made with its condition, and why others may not. Texts from records are
-    printed as they are: markup in them has no effect and control characters are replaced."""
+    """The first page for `rich.console.Console.print`: the same sentences in the same order. For an imported table of
+    scores also how it was read, its tiers, each supported sentence with its condition, and the reasons against others.
+    Texts from records are printed verbatim: markup in them has no effect and control characters are replaced."""
     book, table = RunIndex.of(run), run.table
     front, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
@@ -76,7 +76,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += _lines(overview.top_words(book))
     parts += [_signed("no-claim", front.second)] if front.second else []
     parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"), *_lines(people_words(book))]
-    for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
+    for judge, one in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
         alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
         same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
         parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
@@ -108,7 +108,7 @@ def _indented(text: Text, by: int = 4) -> RenderableType:
 
 
 def _tiers(book: RunIndex) -> list[RenderableType]:
-    """The tiers of the overall score, each from end to end on one axis, where the judges agree."""
+    """The tiers of the overall score as bars on one axis; empty if the judges do not agree."""
     rows = overview.tier_rows(book, AGGREGATE)
     if not rows or book.status(AGGREGATE) == "halt":
         return []
@@ -132,7 +132,7 @@ def _tiers(book: RunIndex) -> list[RenderableType]:
     return [table]
 
 
-# --- datasheets: one row a judge, the same words as the pages, nothing ranked -----------------------------------------
+# --- datasheets: one row per judge, the same words as the pages, nothing ranked ---------------------------------------
 
 _Columns = tuple[tuple[str, str, dict[str, str]], ...]
 
@@ -169,7 +169,7 @@ _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": 
 
 
 def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> RenderableType:
-    """Judges in alphabetical order with what was measured, and how far every two of them agree."""
+    """One row of measurements per judge, in alphabetical order, and the agreement of every two judges."""
     log, parts = all(sheet.source == "log" for sheet in sheets), list[RenderableType]()
     null = any(m.name == "dark_current" and m.value is not None for sheet in sheets for m in sheet.measurements)
     wanted: list[tuple[_Columns, str]] = [(_LOG, ""), (_TRUTH, "truth.accuracy"), *([(_NULL, "")] if null else [])]
@@ -211,7 +211,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
 
 
 def shown(item: Measurement | None) -> str:
-    """A measurement in a table cell: its value, the words of a censored threshold, or why there is none."""
+    """A measurement in a table cell: its value, the text of a censored threshold, or the reason why there is none."""
     if item is None or item.state.startswith("not measured"):
         return "not measured"
     return "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))

@@ -1,5 +1,5 @@
-"""The form of every number and word on the pages: a minus is a minus sign, ranges are said with "to", a percent sign
-has a space before it, and what is undefined is said in words. Texts from records pass through `clean`."""
+"""The format of every number and word on the pages: minus signs, ranges with "to", a space before percent signs, and
+words in place of undefined values. Texts from records are cleaned by `clean`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
     "publish": "enough", "methodology": "weak", "halt": "too little", "not judged": "not judged",
 }  # fmt: skip
-"""How a page calls the agreement that a kappa shows."""
+"""Words for the agreement that a kappa shows."""
 
 _SMALL: Final = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -36,7 +36,7 @@ CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
     "red_team": ("Red team", "texts written to deceive"), "ladder": ("Ladder", "texts of known quality"),
     "vacuum": ("Vacuum", "texts without content"),
 }  # fmt: skip
-"""Each kind of control text: how a page calls it, and what its texts are."""
+"""The name of each kind of control text on pages, and a description of its texts."""
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final[dict[Level, str]] = {
     "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
@@ -49,7 +49,7 @@ TITLES: Final = {
 TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
 RANK: Final[Mapping[Level, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
 EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
-"""How equal weight may be called among the baselines."""
+"""Names of the equal-weight baseline."""
 
 STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
     "supported": "supported", "derivable": "derivable", "rule": "rule", "own_action": "own action",
@@ -61,7 +61,7 @@ STATES: Final[tuple[EvidenceState, ...]] = tuple(STATE_WORDS)
 
 
 def excerpt(text: str, start: int, quote: str, reach: int) -> tuple[str, str, str]:
-    """A quotation and what its sentence says before and after it, ``reach`` characters each; alone if not there."""
+    """A quotation with its sentence before and after it, ``reach`` characters each; alone if it is not at ``start``."""
     if not quote or not text.startswith(quote, start):
         return "", clean(quote), ""
     end = start + len(quote)
@@ -82,7 +82,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
-    """How many claims reach each level, as (level, number, words)."""
+    """Count the claims at each level, as (level, number, words)."""
     reached = Counter(levels)
     return tuple((level, count(reached[level]), TALLY[level]) for level in LEVELS)
 
@@ -123,98 +123,98 @@ def ordinal_span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-class Known(Measurement):
-    """What `known` makes of a measurement for those who check types: it has a value."""
+class KnownValue(Measurement):
+    """A measurement with a value, for type checkers; see `known`."""
 
     value: float
 
 
-def known(item: Measurement | None) -> TypeGuard[Known]:
-    """Whether something was measured, and has a value."""
+def known(item: Measurement | None) -> TypeGuard[KnownValue]:
+    """True if something was measured and has a value."""
     return item is not None and item.value is not None
 
 
 def state_words(measurement: Measurement) -> str:
-    """Why there is no number, in words."""
+    """The reason why there is no number, in words."""
     return why_undefined(measurement.state)
 
 
 def shown(measurement: Measurement | None, digits: int = 2) -> str:
-    """A measurement's value, or in words why there is none."""
+    """The value of a measurement, or the reason why there is none in words."""
     if known(measurement):
         return number(measurement.value, digits)
     return "not measured" if measurement is None else state_words(measurement)
 
 
 def real(value: object) -> float | None:
-    """A number in a detail as a float; None for anything else."""
+    """A number from a measurement's detail as a float; None for anything else."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def part_of(item: Measurement | None, key: str) -> float | None:
-    """A number in the detail of a measurement, where it has one."""
+    """A number from the detail of a measurement; None if it has none."""
     return None if item is None else real(item.detail.get(key))
 
 
 def count_in(item: Measurement, key: str, otherwise: str = "not measured", lead: str = "", end: str = "") -> str:
-    """A count in the detail of a measurement with what stands around it; ``otherwise`` where it holds none."""
+    """A count from the detail of a measurement between ``lead`` and ``end``; ``otherwise`` if there is none."""
     found = item.detail.get(key)
     return f"{lead}{count(found)}{end}" if isinstance(found, int) else otherwise
 
 
 def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
-    """A p-value in a measurement's detail after ``lead``; ``otherwise`` where it holds none."""
+    """A p-value from a measurement's detail after ``lead``; ``otherwise`` if there is none."""
     p = part_of(item, key)
     return otherwise if p is None else f"{lead}{p_words(p)}"
 
 
 def bounds_of(item: Measurement | None) -> tuple[float, float] | None:
-    """The interval of a measurement, where it has one."""
+    """The interval of a measurement; None if it has none."""
     return None if item is None or item.low is None or item.high is None else (item.low, item.high)
 
 
 def limits(item: Measurement, form: Callable[[float, float], str] = span, otherwise: str = "no interval") -> str:
-    """The interval of a measurement; ``otherwise`` where it has none."""
+    """The interval of a measurement in words; ``otherwise`` if it has none."""
     ends = bounds_of(item)
     return otherwise if ends is None else form(*ends)
 
 
 def ends_of(item: Measurement, form: Callable[[float, float], str] = span, lead: str = "") -> str:
-    """The interval of a measurement after its value, in brackets or after a ``lead``; empty where there is none."""
+    """The interval of a measurement to follow its value, in brackets or after a ``lead``; empty if there is none."""
     ends = limits(item, form, "")
     return ends and (f"{lead}{ends}" if lead else f" ({ends})")
 
 
 def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
-    """The ends of a kappa's percentile bootstrap, which is too narrow with few clusters and so printed second."""
+    """The percentile bootstrap interval of a kappa; it is too narrow with few clusters and therefore printed second."""
     second = item.detail.get("bootstrap")
     low, high = (real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
     return None if low is None or high is None else (low, high)
 
 
-def estimate(item: Known) -> str:
+def estimate(item: KnownValue) -> str:
     """The value of a measurement with its interval."""
     return interval(item.value, item.low, item.high)
 
 
-def with_ends(item: Known, form: Callable[[float], str] = number) -> str:
-    """The same in another form, without a word where there is no interval."""
+def with_ends(item: KnownValue, form: Callable[[float], str] = number) -> str:
+    """The value in a given form with its interval; without an interval the value alone."""
     return form(item.value) + ends_of(item)
 
 
-def gap_words(item: Known, sign: int = 1) -> str:
-    """A difference in points with its interval; ``sign`` −1 turns it round."""
+def gap_words(item: KnownValue, sign: int = 1) -> str:
+    """A difference in points with its interval; ``sign`` −1 reverses its direction."""
     ends = limits(item, lambda low, high: span(low, high) if sign > 0 else span(-high, -low))
     return f"{signed(sign * item.value)} points ({ends})"
 
 
 def sizes(item: Measurement) -> str:
-    """How many of what a measurement rests on."""
+    """The sample size of a measurement with its unit."""
     return count_of(item.n, item.n_of)
 
 
 def moment(text: str) -> str:
-    """A date or time in ISO form as it is read; any other text as it is."""
+    """An ISO date or time in words; any other text unchanged."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -224,23 +224,23 @@ def moment(text: str) -> str:
 
 
 def hash_groups(digest: str) -> str:
-    """A hash in groups of eight, so that eyes can compare it."""
+    """A hash in groups of eight characters, which are easier to compare by eye."""
     return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 64), 8))
 
 
 def short_hash(digest: str) -> str:
-    """The two ends of a hash."""
+    """The first and the last eight characters of a hash."""
     return digest if len(digest) <= 20 else f"{digest[:8]}…{digest[-8:]}"
 
 
 def sentence(text: str) -> str:
-    """A text with a capital and a full stop."""
+    """A text with a capital letter and a full stop."""
     stripped = text.strip()
     return stripped and stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?" else ".")
 
 
 def text_width(text: str, size: float) -> float:
-    """Roughly how wide a text will be, in the unit of ``size``; a little generous. Wide scripts take a full em."""
+    """Approximate width of a text in the unit of ``size``, rounded up generously. Wide scripts take a full em."""
     ems = 0.0
     for char in text:
         if unicodedata.east_asian_width(char) in "WF":
@@ -253,7 +253,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def fit(text: str, width: float, size: float) -> str:
-    """The text cut with an ellipsis so that it fits a width."""
+    """A text cut with an ellipsis to fit a width."""
     if text_width(text, size) <= width:
         return text
     cut = text
@@ -263,10 +263,10 @@ def fit(text: str, width: float, size: float) -> str:
 
 
 def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...]:
-    """Names cut in the middle so that each fits a width and no two different ones look alike."""
+    """Names cut in the middle so that each fits a width and different names stay different."""
 
     def cut_middle(text: str, head: float) -> str:
-        """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
+        """The two ends of a text around an ellipsis; ``head`` is the share of characters kept at the start."""
         if text_width(text, size) <= width:
             return text
         for length in range(len(text) - 1, 0, -1):
@@ -285,18 +285,18 @@ def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...
 
 
 def cell_title(cell: str) -> str:
-    """How a page calls a kind of control text, with what its texts are."""
+    """The title of a kind of control text, with a description of its texts."""
     pair = {str(kind): words for kind, words in CELLS.items()}.get(cell)
     return f"{pair[0]}: {pair[1]}" if pair else cell.replace("_", " ").capitalize()
 
 
 def weakest(levels: Iterable[Level]) -> Level:
-    """The level that binds; no levels at all support nothing."""
+    """The weakest of some levels; no-claim if there are none."""
     return min(levels, key=RANK.__getitem__, default="no-claim")
 
 
 def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
-    """What the clipboard gets: a sentence with its condition, and which study said it under which plan, locked when.
+    """The text for the clipboard: a sentence with its condition, study, plan and the date of its lock.
 
     >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
     '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
@@ -307,7 +307,7 @@ def copied(statement: str, condition: str, study: str, locked_at: str | None, pl
 
 
 def block(text: str, limit: int) -> str:
-    """A text with its lines and no character unseen, cut where it is too long.
+    """A text with its line breaks and with invisible characters made visible, truncated to ``limit`` characters.
 
     >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
     ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')

@@ -2,7 +2,7 @@
 
 A table of a language (`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any
 other words, each with its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not
-in the table is taken apart at its sentences and clauses; what is not known then stays English.
+in the table is split into its sentences and clauses; those that are not found stay English.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _STYLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A language of pages. Calling it gives a text in it, or None where the table does not have it."""
+    """A language of pages. Calling it translates a text; None if the table does not have it."""
 
     language: str
     name: str
@@ -61,7 +61,7 @@ class Translation:
 
     @classmethod
     def of(cls, source: str) -> Translation:
-        """A language from the text of its table.
+        """Parse a language from its table.
 
         >>> made = Translation.of('language = "de"\\nname = "Deutsch"\\n[texts]\\n"§ above §" = "§2 unter §1"')
         >>> made("a above b"), made("a below b")
@@ -80,7 +80,7 @@ class Translation:
         return cls(table["language"], table["name"], texts, tuple(patterns))
 
     def __call__(self, text: str) -> str | None:
-        """The text in the language; numbers have its decimal comma."""
+        """The translation of a text, with a decimal comma in numbers; None if the table does not have it."""
         if text not in self.known:
             self.known[text] = self._found(text)
         return self.known[text]
@@ -105,7 +105,7 @@ class Translation:
             if len(pieces) > 1 and None not in (translated := [self(piece) for piece in pieces]):
                 return between.join(map(str, translated))
         head, _, rest = plain.partition(": ")
-        if rest and (made_rest := self(rest)) is not None:  # what is named before a colon
+        if rest and (made_rest := self(rest)) is not None:  # a name before a colon
             return f"{self(head) or head}: {made_rest}"
         if (matched := self._matched(plain, telling=False)) is not None:
             return matched
@@ -115,14 +115,14 @@ class Translation:
         return " · ".join(self(piece) or piece for piece in pieces) if len(pieces) > 1 else None
 
     def _matched(self, plain: str, *, telling: bool) -> str | None:
-        """The translation of the first pattern that fits, among those with many letters of their own or with few."""
-        # Its longest words of its own are looked for first: an expression takes many times as long.
+        """The translation by the first matching pattern; ``telling`` selects patterns with many literal letters."""
+        # The longest literal of a pattern is searched first: matching the expression takes many times as long.
         matches = ((pattern.fullmatch(plain), kinds, template) for own, pattern, kinds, template, tells in self.patterns
                    if tells == telling and own in plain)  # fmt: skip
         matched, kinds, translated = next((match for match in matches if match[0]), (None, "", ""))
         if matched is None:
             return None
-        # Its fields; numbers and words are counted apart.
+        # Its fields; numbers and words are numbered separately.
         values = matched.groups()
         named = {kind: [part for part, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
         queues = {kind: iter(these) for kind, these in named.items()}
@@ -138,7 +138,7 @@ class Translation:
         return _FIELD.sub(fill, translated)
 
     def said(self, text: str) -> str:
-        """A text with the space around it; each sentence is in English where the table does not have it."""
+        """A translated text with its surrounding space; sentences that the table does not have stay English."""
         plain = text.strip()
         translated = self(plain) if plain else ""
         if translated is None:
@@ -146,7 +146,7 @@ class Translation:
         return text.replace(plain, translated) if plain else text
 
     def page(self, html: str, folder: str = "") -> str:
-        """A page of a folder in the language; pages that are not in it are one folder up."""
+        """Translate a page of a folder; links to pages that are not translated lead one folder up."""
         spoken = _SPOKEN.sub(self._spoken, html.replace('<html lang="en">', f'<html lang="{self.language}">', 1))
         return _LINK.sub(lambda match: f'href="{_from_below(match[1], folder)}"', spoken)
 
@@ -156,7 +156,7 @@ class Translation:
             return f'{match["name"]}="{escape(self.said(unescape(match["value"])))}"'
         if tag is None:
             return escape(self.said(unescape(match["text"])), quote=False)
-        # A script of a page; what the bench of the page reads is in the language.
+        # A script of a page; the texts that the sentence bench reads are translated.
         if 'id="b-data"' not in tag:
             return tag
         head, source = tag.removesuffix("</script>").split(">", 1)
@@ -173,7 +173,7 @@ class Translation:
         return f"{head}>{packed}</script>"
 
     def script(self, source: str) -> str:
-        """A script with its words in the language: what begins with a capital or a sign, or holds a blank."""
+        """Translate the words in a script: literals that begin with a capital or a sign, or that contain a blank."""
 
         def literal(match: re.Match[str]) -> str:
             return f'"{self.said(match[1])}"' if re.match("[A-Z,:]|.* .", match[1]) else match[0]
@@ -192,14 +192,14 @@ def _comma(number: str) -> str:
 
 
 def _from_below(link: str, folder: str = "") -> str:
-    """A link of a page in a folder of the report, from the page's place in the folder of a language."""
+    """A link of a page in a folder of the report, adjusted for the page's place in the folder of a language."""
     page = normpath(join(folder, link.partition("#")[0]))
     return link if link.startswith("#") or _PAGES.fullmatch(page) or _PICTURES.fullmatch(page) else f"../{link}"
 
 
 @cache
 def translation(language: str) -> Translation:
-    """A language that comes with the package."""
+    """A language that is part of the package."""
     folder = files("assaymark.claims.messages") / "pages"
     languages = sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
     if language not in languages:
@@ -208,7 +208,7 @@ def translation(language: str) -> Translation:
 
 
 def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tuple[str, str]]:
-    """Every page, and below the folder of a language (if any) those that have it, each with a link to the other."""
+    """Every page, and its translation in the folder of the language (if any), each with a link to the other."""
     if not language:
         yield from pages
         return
@@ -222,7 +222,7 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
         folder = dirname(path)
         up = "../" * bool(folder)
         yield path, _switched(text, ("English", ""), (translator.name, f"{up}{language}/{path}"))
-        # A page whose scripts speak the language, with a policy that allows them by their hashes.
+        # The page with translated scripts, and a policy that allows them by their hashes.
         html = _switched(translator.page(text, folder), ("English", f"../{up}{path}"), (translator.name, ""))
         for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
             spoken = translator.script(source)
@@ -232,7 +232,7 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
 
 
 def _switched(html: str, *ways: tuple[str, str]) -> str:
-    """A page with the links to its languages."""
+    """A page with links to its languages."""
     items = "".join(
         f'<li><a href="{href}">{name}</a></li>' if href else f'<li><span aria-current="true">{name}</span></li>'
         for name, href in ways

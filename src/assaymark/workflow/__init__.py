@@ -1,10 +1,10 @@
-"""One file per verb: read records, call one pure function, write records.
+"""The verbs, one file each: read records, call one pure function, write records.
 
-This is where the run folder, the ledger, the models and the clock meet the pure packages. A verb that is run twice
-does its work once; a verb that is killed leaves either the old file or the new one, never half of one.
+This package connects run folder, ledger, models and clock with the pure packages. A verb that is run again skips
+what is done; one that is killed leaves either the old file or the new one, never part of one.
 """
 
-# ruff: noqa: I001  # packed, because it is a list
+# ruff: noqa: F401, I001  # packed, because it is a list; earlier names of classes can still be imported
 
 from __future__ import annotations
 
@@ -22,28 +22,17 @@ if TYPE_CHECKING:
         Checked, check_real, is_plan_of_scores, lock_plan, open_checked, check as check_table,
     )  # fmt: skip
     from assaymark.workflow.claim import (
-        VerifiedRun,
-        verification_lines,
-        verify_certificate,
-        verify_run,
-        claim as claim_study,
-    )
+        VerifiedRun, verification_lines, verify_certificate, verify_run, claim as claim_study,
+    )  # fmt: skip
     from assaymark.workflow.data import (
-        check as check_market,
-        facts as market_facts,
-        pull as pull_market,
-        show as show_market,
-        synth as synth_market,
-    )
+        check as check_market, facts as market_facts, pull as pull_market, show as show_market, synth as synth_market,
+    )  # fmt: skip
     from assaymark.workflow.human_labels import (
         Draw, HumanGrade, draw_sample, recompute, store_draw, store_grades, stored_draw, stored_grades, take_over,
     )  # fmt: skip
     from assaymark.workflow.import_records import (
-        import_grades,
-        import_named_grades,
-        store_records,
-        import_records as import_files,
-    )
+        import_grades, import_named_grades, store_records, import_records as import_files,
+    )  # fmt: skip
     from assaymark.workflow.inspect_tasks import export_inspect, graded_value, item_names, preferred_value
     from assaymark.workflow.labelling import (
         CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,
@@ -57,14 +46,15 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.plan_calls import PRICES, lines as plan_calls_lines, ASSUMPTIONS, plan_calls_report
     from assaymark.workflow.progress import (
-        Piece, Progress, Shown, bars, counts, note, paying, say, silent, watched,
+        Piece, Progress, ProgressDisplay, ProgressDisplay as Shown, bars, counts, note, paying, say, silent, watched,
     )  # fmt: skip
     from assaymark.workflow.proofread import (
         fix as fix_text, gate_lines, github_lines, read_decided, read_document, sarif, lines_of as proofread_lines,
         proofread as proofread_text, Document, form_of,
     )  # fmt: skip
     from assaymark.workflow.publish import (
-        Reported, in_flight_bound, planted_agents, report, report_unfinished, study_shown, substrate_view,
+        StudyReport, in_flight_bound, planted_agents, report, report_unfinished, study_shown, substrate_view,
+        StudyReport as Reported,
     )  # fmt: skip
     from assaymark.workflow.run_folder import (
         CHECKED, MANIFEST, RunFolder, changed_fields, file_sha256, json_text, kind_of, new_folder, read_json,
@@ -73,18 +63,21 @@ if TYPE_CHECKING:
     from assaymark.workflow.score_files import (
         Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
     )  # fmt: skip
-    from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, join_runs, listen, open_server
+    from assaymark.workflow.serve import (
+        EVERY, HOST, LabelServer, LabelServer as LabelDesk, RunServer, RunServer as Served, join_runs, listen,
+        open_server,
+    )  # fmt: skip
     from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide, judge, work, work_lines
     from assaymark.workflow.tables import (
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
-        SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
+        SCORES, VERDICTS, Store, RecordTable, RecordTable as Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_plan import expected as expect_bench
     from assaymark.workflow.tracks.datasheet import (
-        Made as MadeSheets, datasheet_report, judges_of, log_map, measure_judges, measure_log, tested_by,
+        MadeSheets, datasheet_report, judges_of, log_map, measure_judges, measure_log, tested_by,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_day import run_season, start_season, step_season
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
@@ -100,12 +93,12 @@ __all__ = [
     "ANCHOR", "ASSUMPTIONS", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS",
     "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
     "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
-    "JudgingSession", "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
-    "Reported", "RunFolder", "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "adopt_rules",
-    "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text",
-    "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages",
-    "claim_study", "computing_of", "conduct_of", "content_digest", "counts", "datasheet_report", "decide",
-    "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
+    "JudgingSession", "LabelServer", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
+    "ProgressDisplay", "RecordTable", "RunFolder", "RunServer", "Store", "StudyReport", "VerdictFile", "VerifiedRun",
+    "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report",
+    "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",
+    "chosen_languages", "claim_study", "computing_of", "conduct_of", "content_digest", "counts", "datasheet_report",
+    "decide", "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
     "expect_datasheets", "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow",
     "export_inspect", "file_sha256", "finish", "fix_text", "forecast", "form_of", "frame_of", "gate_lines",
     "github_lines", "graded_value", "import_files", "import_grades", "import_named_grades", "in_flight_bound",

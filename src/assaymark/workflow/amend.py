@@ -1,4 +1,4 @@
-"""Changes of a locked plan, each on the record: `assaymark amend`, stored replies parsed again, and control texts."""
+"""Recorded changes of a locked plan: amendments, stored replies parsed again, control texts, and rules of version 2."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from assaymark.workflow.tracks.season_lock import find_season, season_lock, seas
 from assaymark.workflow.tracks.season_lock import texts_of as season_texts
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
-"""The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""
+"""The parts of a plan that do not affect verdicts, or apply after judging: they may be amended at any time."""
 
 KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "fact_flip")
-"""Verbose and wrong, terse and right, and one number changed: controls that need no words from anybody."""
+"""The kinds of control made without a model: verbose but wrong, terse but right, and one number changed."""
 
-_SHOWN: Final = 4  # reasons that are said
+_SHOWN: Final = 4  # reasons that are printed
 
 
 def amend(
     folder: RunFolder, study_text: str, source: str, reason: str, now: datetime,
     models: Mapping[str, Model] | None = None,
 ) -> Amendment:  # fmt: skip
-    """Replace the locked plan of a run folder by another, and keep what was changed, when and why."""
+    """Replace the locked plan of a run folder, and record as an amendment which fields changed, when and why."""
     if not reason.strip():
         raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
     if folder.lock.is_file():
@@ -69,7 +69,7 @@ def amend(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
     if asking_begun(folder, beside={call.key for call in probe_calls(locked.study)}):
-        # No field that a verdict rests on may change once any agent or judge of the study has been asked.
+        # No field that affects verdicts may change once any agent or judge of the study was called.
         old, store = locked.study, Store(folder)
         late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
         judges = {
@@ -77,7 +77,7 @@ def amend(
         }
         free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
-            # Only a judge of whom no reply is usable may get another model or other arguments.
+            # Only a judge without any usable reply may get another model or other arguments.
             session = JudgingSession(folder, locked, {})
             specs = [judge for judge in old.model_judges if judge.name in free]
             planned = session.plan(locked.rubric, specs)
@@ -108,7 +108,7 @@ def _amended(
 
 
 def amendment_lines(made: Amendment) -> list[str]:
-    """What `assaymark amend` prints."""
+    """Return the lines that `assaymark amend` prints: number, date, reason, changed fields, new plan hash."""
     changes = []
     for name, part in made.fields.items():
         before, after = ("not set" if part[at] is None else part[at] for at in ("from", "to"))
@@ -117,7 +117,7 @@ def amendment_lines(made: Amendment) -> list[str]:
 
 
 def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
-    """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
+    """Parse the stored replies of judges with this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
         raise PlanError(f"{folder.path}: its replies were read by this version's parser ({PARSER}); nothing to reparse")
@@ -146,12 +146,12 @@ def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
 
 
 def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
-    """That the replies of a run are read by another parser from now on."""
+    """The change of parser as a field of an amendment; empty if the run uses this version's parser already."""
     return {} if locked.parser == PARSER else {"parser": {"from": locked.parser, "to": PARSER}}
 
 
 def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
-    """Whether any agent or judge of a run was asked; ``beside`` are the keys of calls that do not count."""
+    """True if any agent or judge of a run was called; calls with a key in ``beside`` do not count."""
     if Store(folder).digest(JUDGMENTS) is not None:
         return True
     if not folder.has_ledger:
@@ -163,9 +163,9 @@ def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
 ) -> CommandResult[dict[str, JSON]]:  # fmt: skip
-    """Add control texts to the imported records of a run, of which no judge was asked yet.
+    """Add control texts to the imported records of a run before any judge is called.
 
-    Returns how many were added, of each kind, and why others could not be made: reason to sources.
+    Returns the counts made by kind, and by kind and reason how many sources gave no control.
     """
     folder.require()
     runs.read_lock(folder)
@@ -222,7 +222,7 @@ def make_controls(
 
 
 ASIDE: Final = "version-1"
-"""The folder below a run in which what version 1 measured and decided is kept, and not shown."""
+"""The folder below a run for the measurements and verdicts of version 1, which no page shows."""
 
 _REASON: Final = "The rules for orders are those of version 2, because those of version 1 published false orders."
 _SEEN: Final = "Scores of this run had been seen, so its claims are not preregistered."
@@ -233,10 +233,10 @@ _NEW: Final[Mapping[str, tuple[str, ...]]] = {
     "claims": ("length", "distinct", "judges", "within"), "missing": ("per_judge", "per_agent", "on_excess"),
     "human": ("grades", "sample", "pass", "double"),
 }  # fmt: skip
-"""The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
+"""The fields of a study that version 1 did not have. Its seasons and benchmarks had none of these tables."""
 
 _NEW_IN: Final[Mapping[str, tuple[str, ...]]] = {"calendar": ("late_after_h",)}
-"""The fields of a season's other tables that version 1 did not have."""
+"""The fields that version 1 did not have in other tables of a season."""
 
 _PROMPTS: Final[Mapping[str, str]] = {
     "season-v1.txt": "4dc1ac823a4a6a1d2f7df582b9676401d1c4f8bfb4d4299fd49bb352ea28b858",
@@ -246,28 +246,28 @@ _SCORING: Final[Mapping[str, str]] = {
     "v0.3": "3a7e59d481b67e9fe74fd176f74459666ae64bb675963218667f42e5265516e4",
     "v0.4": "af4da23fbed872fd1d8a4418b9c6bbc89ef4d426ab9a5436b51de231e754a2ad",
 }
-"""Digests of the prompts and scoring plans of a season as version 1 had them, for those that were changed since."""
+"""Digests of those prompts and scoring plans of a season that were changed since version 1, as it had them."""
 
 _OLD: Final[Mapping[str, Any]] = {
     "inference.gating_test": "auto", "inference.share_alpha": True, "claims.rankings": True,
 }  # fmt: skip
-"""The fields of a study that are no more, with their defaults."""
+"""The fields of a study that were removed in version 2, with their defaults."""
 
 _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
     "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
     "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
 }  # fmt: skip
-"""What is written into every plan, so that its reader sees what orders are decided by now."""
+"""The fields that are written into every renewed plan, so that its file states the rules for rankings."""
 
 _HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
 _KEY: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
 
 Renewed = tuple[Mapping[str, Any], Frozen, str, str, Mapping[str, Any]]
-"""A plan of version 1 and what it becomes: its fields, the plan, its text, the hash it had, and the lock it gets."""
+"""A plan of version 1 and its renewal: old fields, new plan, new text, old plan hash, new lock."""
 
 
 def open_version_1(folder: RunFolder) -> Locked:
-    """The study of a run folder of version 1, for those who only copy what was asked and answered."""
+    """Open the study of a run folder of version 1, for exporting its calls and replies only."""
     folder.require()
     stored = _lock_1(folder)
     if stored["format"] != "assaymark lock 1":
@@ -282,7 +282,7 @@ def open_version_1(folder: RunFolder) -> Locked:
 
 
 def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
-    """The lock of a run folder of version 1."""
+    """Read the lock of a run folder of version 1; raises `PlanError` for any other folder."""
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
     if not runs.is_version_1(folder):
@@ -294,7 +294,7 @@ def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
 
 
 def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made_hash: str) -> None:
-    """See that a plan is still the one that was locked: an edit must not come in with the new rules."""
+    """Raise `PlanError` if a plan was edited after its lock: an edit must not enter together with the new rules."""
     if made_hash != stored["plan_hash"]:
         raise PlanError(
             f"{folder.plan} was edited after the lock (plan hash {made_hash[:12]}..., locked "
@@ -304,7 +304,7 @@ def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made_hash: 
 
 
 def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
-    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
+    """Put a run of version 1 under the rules of version 2, and record that as an amendment of its plan."""
     stored = _lock_1(folder)
     runs.undo_unfinished(folder, stored)
     text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
@@ -314,9 +314,9 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         recorded = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
         before, digests = _without_new(season), season_texts(season)
         hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
-        # Whether its market is still the one that it was locked on is asked by whoever opens it next.
+        # Whoever opens the season next checks that its market is the one that it was locked on.
         if season.market.source == "synthetic":
-            inputs["market"] = synthetic_digest(season.market)  # names the program that makes it, and not its prices
+            inputs["market"] = synthetic_digest(season.market)  # names the program that generates it, not its prices
         if recorded is not None and recorded.digest != inputs["market"]:
             raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
         fingerprint = season_hash(season, digests, inputs)
@@ -330,7 +330,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
     if runs.is_version_1(within := folder.rationales):
-        # Its panel is a study of its own, whose file follows from that of the benchmark.
+        # The plan of its panel, a study of its own, is generated from that of the benchmark.
         panel = _lock_1(within)
         runs.undo_unfinished(within, panel)
         panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
@@ -339,7 +339,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
 
 
 def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: datetime) -> runs.Amendment:
-    """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
+    """Write the amendment, then the plan, then the lock: after a kill in between, the run is still one of version 1."""
     before, plan, text, hash_before, lock = renewed
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
@@ -372,7 +372,7 @@ def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str,
 def _study_1(
     folder: RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
 ) -> tuple[dict[str, Any], str]:
-    """The fields of a study as version 1 had them, and the hash that it made of them."""
+    """Return the fields of a study as version 1 had them, and its plan hash of version 1."""
     if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
         raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
     raw, fields = read_toml(text, source), study.model_dump(mode="json")
@@ -388,7 +388,7 @@ def _study_1(
 
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
-    """The fields of a season or a benchmark as version 1 had them."""
+    """Return the fields of a season or a benchmark as version 1 had them."""
     fields = {name: value for name, value in plan.model_dump(mode="json").items() if name not in (*_NEW, "efficiency")}
     for table, names in _NEW_IN.items():
         if table in fields:
@@ -397,24 +397,24 @@ def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
 
 
 def texts_of_1(season: Season) -> dict[str, str]:
-    """The digests of every text of a season, and of its scoring plan, as version 1 had them."""
+    """Return the digests of all texts of a season and of its scoring plan, as version 1 had them."""
     scoring = _SCORING[season.scoring]
     return {**season_texts(season), **_PROMPTS, "scoring": scoring, f"scoring {season.scoring}": scoring}
 
 
 def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan hash covers: how calls are made is no part of the plan."""
+    """The fields that a plan hash covers: all but ``engine``, which only sets how calls are made."""
     return {name: value for name, value in fields.items() if name != "engine"}
 
 
 def renewed_text(text: str, source: str) -> str:
-    """The file of a plan of version 1 as one of version 2: in the lines of whoever wrote it, where they allow that."""
+    """Return a plan file of version 1 as one of version 2, with its lines and comments kept where possible."""
     raw = read_toml(text, source)
     wanted: dict[str, Any] = {**raw, "version": "2"}
     for table, fields in _WRITTEN.items():
         wanted[table] = {name: value for name, value in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
         wanted[table] |= fields
-    # The same lines with the new fields at the head of their tables, or in tables at the end.
+    # Edit line by line: new fields go to the head of their tables, new tables to the end.
     left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
     table, lines = "", [] if "version" in raw else ['version = "2"']
     for line in text.rstrip().split("\n"):

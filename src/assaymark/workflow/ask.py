@@ -1,4 +1,4 @@
-"""Calls through the ledger of a run folder: forecast, asked, paid for, and read again a few at a time for pages."""
+"""Calls through the ledger of a run folder: cost estimates, asking, spend, and reading calls in chunks for pages."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from assaymark.workflow.tables import PAIRS, POINTS, Store
 if TYPE_CHECKING:
     from assaymark.judging import PlannedCall
     from assaymark.report import PaidView
-    from assaymark.report.records.answers import Booklet
+    from assaymark.report.records.answers import AnswerIndex
     from assaymark.report.records.calls import AskedCall, ReadCalls
 
 _LOG: Final = logging.getLogger(__name__)
-MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
-_LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
-_LANE: Final = 8  # agents that are asked at once
+MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # keys of notes in a ledger
+_LOOKED_AT: Final = 200  # replies of earlier runs that are examined for each model
+_LANE: Final = 8  # agents that are called at once
 _MARGIN_S: Final = 10.0
 _AT_ONCE: Final = 200  # calls that are read at once for pages
 _STAYS: Final = "stored verbatim and not retried"
@@ -50,11 +50,11 @@ _ALL: Final = (
 )
 _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent another model in a new run folder"
 
-# --- What is said of replies that cannot be used ----------------------------------------------------------------------
+# --- Messages on unusable replies -------------------------------------------------------------------------------------
 
 
 def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
-    """A line for each judge whose first replies were no JSON and were asked for again, then for each without scores."""
+    """Return a line for each judge that was asked again for JSON, then one for each with unusable replies."""
     totals, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
     again: Counter[str] = Counter(judgment.judge for judgment in judgments if judgment.first_key)
     ok.update(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
@@ -73,13 +73,13 @@ def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
 
 
 def again_line(judge: str, n: int, of: int, ok: int) -> str:
-    """That calls were made once more, and how many of those brought scores."""
+    """The line for a judge of whose ``of`` calls ``n`` were made again, with usable scores in ``ok`` of them."""
     share = f"{n:,} of {of:,} replies ({n / of:.1%})"
     return f"{judge}: {share} were no JSON; asked once more (trial 1b), {ok:,} of them have scores"
 
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
-    """A line for each agent with replies that have no decision."""
+    """Return a line for each agent that has replies without a decision."""
     totals, bad = Counter(decision.agent.id for decision in decisions), defaultdict[str, Counter[str]](Counter)
     for decision in decisions:
         bad[decision.agent.id].update(set(decision.flags) & set(NOT_USABLE))
@@ -91,11 +91,11 @@ def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
 
 
 def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
-    """Says whose reply to one of these planned calls is of no use, for `run_all`."""
+    """Return a function for `run_all` that names the judge and the reason if a reply is unusable."""
     asked: dict[str, PlannedCall[Any, Any]] = {}
 
     def reason_of(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
-        if not asked:  # a key costs something, and most runs never ask
+        if not asked:  # computing keys is slow, and most runs never need them
             asked.update({item.call.key: item for item in planned})
         planned_call = asked[call.key]
         reason = planned_call.read(reply).reason
@@ -108,7 +108,7 @@ def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
 
 
 def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str) -> None:
-    """Ask calls in batches, and wait for them."""
+    """Send calls in provider batches and wait for all replies; raises if some are missing at the end."""
     from assaymark.engine.batching import run_batches
 
     if waiting := len(ledger.pending({call.key for call in batched})):
@@ -137,8 +137,8 @@ def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
     unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
-    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
-    # See that every model that is not ours, and has something left to answer, is there and has its key.
+    """Make the calls without a reply, directly or in batches as the plan says; new models get one trial call first."""
+    # Check that every external model that has calls left is known and has its key.
     outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
     samples = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
     for _, call in sorted(samples.items()):
@@ -147,7 +147,7 @@ def run_all(
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.set(MANNER, engine.model_dump_json())
     tariff = models.prices if isinstance(models, Models) else None
-    if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the file that they are in
+    if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the price file
         ledger.notes.set(_PRICES, tariffs.text_of_prices(tariff))
     purse = purse_of(models)
     if engine.batch:
@@ -161,7 +161,7 @@ def run_all(
     pay, prices = paying(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
     paid = {"purse": purse, "on_reply": on_reply, **run_options(engine)}
-    # First one call of each provider's model that has several and has answered nothing on this ledger yet.
+    # First one call to each paid model that has several calls and has not replied on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
         if call.model not in ledger.responded and not costs_nothing(call.model):
@@ -179,7 +179,7 @@ def run_all(
     lost = {failure.key for failure in tried.failed} if tried is not None else set()
     watch = Watch(unusable) if first or unusable is not None else None
     if unusable is not None and watch is not None:
-        # Replies of earlier runs count for models of which no reply was usable.
+        # Replies of earlier runs count for models without any usable reply.
         before: defaultdict[str, list[CallSpec]] = defaultdict(list)
         for call in calls:
             if not call.model.startswith("reference/") and len(before[call.model]) < _LOOKED_AT:
@@ -199,7 +199,7 @@ def run_all(
         retried=summary.retried + tried.retried, orphaned=summary.orphaned + tried.orphaned,
         deferred=summary.deferred + tried.deferred,
     )  # fmt: skip
-    # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
+    # A call that its model rejected is sent again once the model has replied to others; a second rejection counts.
     answered = ledger.standing() if any(failure.refused for failure in tried.failed) else {}
     alone = {failure.key for failure in tried.failed if failure.refused and answered[failure.model][1]}
     if not alone or both.interrupted or both.stopped:
@@ -213,29 +213,29 @@ def run_all(
 
 
 def say_raised(models: Mapping[str, Model]) -> None:
-    """Show what Python agents raised, once each."""
+    """Print the exceptions that Python agents raised, each once."""
     for line in models.raised() if isinstance(models, Models) else ():
         say(line)
 
 
 def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
-    """The budget that these models are paid from, if there is one."""
+    """Return the budget that these models are paid from; None if there is none."""
     return models.purse if isinstance(models, Models) else None
 
 
 def prices_of(models: Mapping[str, Model]) -> Prices:
-    """What these models cost: the prices that they were given, else those that come with assaymark."""
+    """Return the prices that these models were given, else the built-in ones."""
     return (models.prices if isinstance(models, Models) else None) or load_prices()
 
 
 def run_options(engine: EngineChoice) -> Any:
-    """How a plan has calls made, as arguments of the runner."""
+    """Return the settings for calls from a plan as keyword arguments of `run_calls`."""
     return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": engine.limits}
 
 
 def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
-    """How agents are asked: few at once, so that the seconds of a decision are its own and not those of a queue, and
-    those outside for as long as they may take: cut off before, they would be asked again."""
+    """Return the engine settings for calling agents: few at once, so that a decision's seconds do not include queueing,
+    and a deadline above the longest that an external agent may take, because a call cut off would be sent again."""
     outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
     limits = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     return engine.model_copy(update=limits)
@@ -245,7 +245,7 @@ def ask(
     folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
     engine: EngineChoice | None = None, unusable: Unusable | None = None,
 ) -> dict[str, Reply]:  # fmt: skip
-    """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
+    """Return the replies to the calls of one judge by key; only calls without a stored reply are made."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         how = models, engine or EngineChoice()
@@ -256,7 +256,7 @@ def answered(
     folder: RunFolder, ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice,
     what: str, who: str, unusable: Unusable | None = None,
 ) -> tuple[dict[str, Reply], int]:  # fmt: skip
-    """The replies to calls by key, all of them, and how many came now; see `run_all` and `require_all`."""
+    """Return the replies to all calls by key, and how many are new; raises `ModelError` if any is missing."""
     ledger.plan(calls)
     summary = run_all(ledger, calls, models, engine, what, unusable)
     require_all(summary, who, folder)
@@ -264,8 +264,8 @@ def answered(
 
 
 def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
-    """The replies to calls that were all answered."""
-    keys = [call.key for call in calls]  # a key costs something
+    """Return the replies to calls that were all answered; raises `LedgerError` if any cannot be found."""
+    keys = [call.key for call in calls]  # computing keys is slow
     replies = dict(ledger.replies(keys))
     if lost := sum(key not in replies for key in keys):
         raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
@@ -273,7 +273,7 @@ def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply
 
 
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
-    """Stop here unless every call of a judge has its reply."""
+    """Raise `ModelError` unless every call of a judge has its reply, `StoppedError` if the run was interrupted."""
     require_not_stopped(summary, folder)
     advice = f"every reply so far is kept in {folder.path}, and the same command goes on"
     calls, problem = f"of {summary.planned} calls of {judge}", "; ".join(summary.stopped)
@@ -287,7 +287,7 @@ def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
 
 
 def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
-    """Stop here if a run of calls was asked to stop before its end."""
+    """Raise `StoppedError` if a run of calls was interrupted."""
     if summary.interrupted:
         answered = summary.already + summary.made + summary.elsewhere
         where = folder if isinstance(folder, str) else folder.path
@@ -297,7 +297,7 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
         )
 
 
-# --- One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that -----
+# --- One trial call to each model before a plan is locked: finds a wrong name, key or reply form ----------------------
 
 _NOTHING: Final = "nothing is locked, and at most one call a model was sent"
 _CHECK: Final = (
@@ -308,7 +308,7 @@ _CHECK: Final = (
 
 @dataclass(eq=False)
 class Canaries:
-    """The first planned call of each model, asked before a plan is locked, which keeps it under its key."""
+    """Trial calls: the first planned call of each model, made before the lock and stored under its key after it."""
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -320,9 +320,9 @@ class Canaries:
     def ask(
         self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
     ) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
+        """Make the first of these calls to each model not called yet; built-in models are called only with ``ours``."""
 
-        def place(call: CallSpec) -> tuple[str, ...]:  # who is asked, and where
+        def place(call: CallSpec) -> tuple[str, ...]:  # the model and its endpoint
             return (call.model, *map(str, endpoint_of(call)))
 
         firsts, all_calls = [], list(calls)
@@ -337,7 +337,7 @@ class Canaries:
             else:
                 firsts += [] if is_outside(call.model) else [call]
         refused = self._send(firsts) if firsts else []
-        # The next call with another text of each model whose first one was refused as a request.
+        # For each model that rejected its first call as a request, try the next call with another text.
         second: dict[str, tuple[CallSpec, str]] = {}
         planned = [*all_calls, *further()] if refused else []
         for call, reason in refused:
@@ -351,7 +351,7 @@ class Canaries:
             self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {reason}")
 
     def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
-        """Ask these calls; returns those that were refused as requests, with the reason."""
+        """Make these calls; returns those that were rejected as requests, with the reason."""
         purse = purse_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
@@ -361,7 +361,7 @@ class Canaries:
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
         asked = {call.key: call for call in calls}
-        # Without the provider in front, which the model's name says already.
+        # Drop the provider from the reason, because the name of the model has it.
         failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
         self.problems += [f"{failure.model}: {reason}" for failure, reason in failed if not failure.refused]
         ended = {*replies, *(failure.key for failure in summary.failed)}
@@ -371,7 +371,7 @@ class Canaries:
             self.problems.append(f"{call.model}: not asked to the end ({reason})")
         for key, reply in replies.items():
             call, missed = asked[key], False
-            if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is no matter
+            if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is accepted
                 try:
                     missed = not isinstance(strict_reply(reply.text), dict)
                 except Rejected as exc:
@@ -385,7 +385,7 @@ class Canaries:
         return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
 
     def require(self) -> None:
-        """Raise `ModelError` with everything that is wrong, if anything is."""
+        """Raise `ModelError` that lists all problems, if there are any."""
         nothing = f"{_NOTHING}, and a second one where that was refused" if self._twice else _NOTHING
         if len(self.problems) == 1:
             raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
@@ -394,7 +394,7 @@ class Canaries:
             raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
 
     def keep(self, folder: RunFolder, locked: Any = None) -> None:
-        """Write the replies into the ledger of the plan that was locked: they are not asked for again."""
+        """Store the replies in the ledger of the locked plan, so that these calls are not made again."""
         if self.kept:
             with Ledger.open(folder.ledger) as ledger:
                 if locked is not None:
@@ -403,12 +403,12 @@ class Canaries:
                 run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
 
     async def complete(self, call: CallSpec) -> Reply:
-        """The reply that came before, for `keep`."""
+        """Return the reply to a call made before, so that `keep` can pass this object as a model."""
         return self.kept[call.key][1]
 
 
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
-    """A call that stands in for the first of a model where that hangs on what is not there yet."""
+    """Return a trial call to a model whose first real call depends on data that does not exist yet."""
     form = Text.of(schema)
     return CallSpec.to(spec, (calling.Message("user", (Text.of(_CHECK), form)),), sha256_text(_CHECK), form)
 
@@ -417,14 +417,14 @@ def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
-    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing."""
+    """Make a database the ledger of a run folder that has none yet; naming the same one again changes nothing."""
     if check_ledger_name(folder, url):
         with Ledger.open(url):
             write_atomic(folder.ledger_url, url + "\n")
 
 
 def check_ledger_name(folder: RunFolder, url: str) -> bool:
-    """Whether `name_ledger` has anything left to write; raises as it does, but looks at no database."""
+    """True if `name_ledger` still has to write; raises the same errors, but connects to no database."""
     problem = ""
     try:
         parsed = sa.make_url(url)
@@ -440,7 +440,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
 
 
 def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
-    """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
+    """Before calls: anchor the lock in the ledger; raises `PlanError` if a shared ledger is of another plan."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
         stored = ledger.notes.setdefault(_PLAN, plan)
@@ -452,11 +452,11 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
     anchor_lock(folder, ledger)
 
 
-# --- What a run will cost and what it has cost: `--dry-run`, `--budget`, and the line after a run ---------------------
+# --- Estimated and actual cost of a run: `--dry-run`, `--budget`, and the lines after a run ---------------------------
 
 
 def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None, strict: bool = False) -> Models:
-    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
+    """Return ``models`` with the prices of a file (default: the built-in ones) and with a budget in USD if given."""
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
     tariff = load_prices(prices)
@@ -470,7 +470,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
+    """The calls of one model: counts by stage, how many have a reply already, and the estimate for the rest."""
 
     model: str
     stages: Mapping[str, int]
@@ -480,14 +480,14 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would be asked and cost: for each model, together (None where a price is not known), and in lines."""
+    """The result of a dry run: estimates by model, their sum in USD (None if a price is unknown), and lines."""
 
     models: tuple[CostEstimate, ...]
     usd: float | None
     lines: tuple[str, ...]
 
     def noting(self, line: str) -> Forecast:
-        """The same with one more line before the last."""
+        """Return a copy with one more line before the last."""
         return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
 
 
@@ -495,7 +495,7 @@ def forecast(
     stages: Mapping[str, Iterable[CallSpec]], folder: RunFolder, prices: Prices, batch: bool = False,
     notes: Sequence[str] = (),
 ) -> Forecast:  # fmt: skip
-    """What each model has to answer in the stages of a run, and the sum; ``notes`` say what is not in it."""
+    """Estimate the calls of each model in the stages of a run, and their sum; ``notes`` are lines on the rest."""
     calls: dict[str, tuple[str, CallSpec]] = {}
     for stage, some in stages.items():
         for call in some:
@@ -521,7 +521,7 @@ def forecast(
             cost = f"{tokens}, {'no price known' if estimate.rest.cost is None else f'{money(estimate.rest.cost)} USD'}"
         total = counts[estimate.model].total()
         lines.append(f"{estimate.model}: {total:,} calls ({each}), {estimate.already:,} answered already; {cost}")
-    # What all models may cost together; not known where that of one is not.
+    # The sum for all models; unknown if the cost of one is.
     paid = [estimate for estimate in estimates if estimate.rest.cost is None or not costs_nothing(estimate.model)]
     known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
     amount = f"about {money(sum(known))} USD" if paid else "costs nothing"
@@ -539,18 +539,18 @@ def forecast(
 
 
 def stored_prices(ledger: Ledger) -> Prices:
-    """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
+    """Return the prices stored with the calls of a ledger, else the built-in ones."""
     noted = ledger.notes.get(_PRICES)
     return load_prices() if noted is None else tariffs.prices_of_text(noted)
 
 
 def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidView, ...]:
-    """What each model that somebody is paid for has been asked, and what that came to; nothing where none is."""
+    """Return calls, tokens and spend of each paid model of a run; empty if no model is paid."""
     if not folder.has_ledger:
         return ()
     by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        # In the order of the keys: sums of floats in another order differ in their last digit.
+        # Sorted by key: sums of floats in another order differ in the last digit.
         for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
             by_model[one.model].append(one)
         batched = set(ledger.batches.answered_in_batches([one.key for answers in by_model.values() for one in answers]))
@@ -579,7 +579,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
 
 
 def paid_lines(views: Sequence[PaidView]) -> list[str]:
-    """What the replies of a run cost, in lines to print; none where none costs anything."""
+    """Return lines on the spend of each paid model, to print after a run."""
     lines = []
     for paid in views:
         priced = paid.calls - paid.unpriced
@@ -594,25 +594,25 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
 # --- Calls and answers as pages read them -----------------------------------------------------------------------------
 
 
-def stored_answers(folder: RunFolder) -> Booklet:
-    """The pages of what judges answered for the datasheets of a folder; none for those read from a log."""
-    from assaymark.report.records.answers import Booklet
+def stored_answers(folder: RunFolder) -> AnswerIndex:
+    """Return the pages of judges' replies for the datasheets of a folder; empty for datasheets read from a log."""
+    from assaymark.report.records.answers import AnswerIndex
 
     store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
     for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
         pairs[pair.judge].append(pair)
     for text in store.read(POINTS) if store.rows(POINTS) else ():
         texts[text.judge].append(text)
-    return Booklet.of(pairs, texts)
+    return AnswerIndex.of(pairs, texts)
 
 
 def calls_of(folder: RunFolder) -> ReadCalls | None:
-    """Reads the calls of a run folder by their keys; None where there is no ledger."""
+    """Return a reader of the run folder's calls by key; None if there is no ledger."""
     return partial(raw_calls, folder) if folder.has_ledger else None
 
 
 def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
-    """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
+    """Yield the calls with these keys and their replies, in order; the first call with a text includes its words."""
     from assaymark.report.records.calls import AskedCall
 
     texts: dict[str, Text] = {}

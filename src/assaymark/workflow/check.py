@@ -1,4 +1,4 @@
-"""`assaymark check`: anybody's table of scores to verdicts, certificates and a page, in one step."""
+"""`assaymark check`: a table of scores to verdicts, certificates and a page, in one step."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ from assaymark.workflow.score_files import (
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 
 MOST: Final = 400
-"""Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
+"""Above this many claims, only supported ones get certificates; cards and rows of numbers come with `report` only."""
 
 ELSEWHERE: Final = "elsewhere/"
-"""How the model of a judge is called whose scores are made elsewhere."""
+"""Prefix of the model of a judge whose scores are made elsewhere."""
 
 FORMAT: Final = "assaymark check 1"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Checked(Result):
-    """What a table of scores supports: verdicts, what they rest on, and how the table was read."""
+    """The result of checking a table of scores: verdicts, the measurements behind them, and how the table was read."""
 
     study: Study
     plan_hash: str
@@ -75,18 +75,18 @@ class Checked(Result):
 
     @property
     def claims(self) -> tuple[Verdict, ...]:
-        """Every sentence that was put to the rules, with its level, condition and reasons."""
+        """Every claim that was tested, with its level, condition and reasons."""
         return self.verdicts
 
     @property
     def agreement(self) -> Measurement:
-        """How far the judges agree on the overall score."""
+        """The mean pairwise agreement of the judges on the overall score."""
         kappas = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
         return next(measurement for measurement in kappas if measurement.labels["dimension"] == AGGREGATE)
 
     @property
     def run(self) -> AssayRun:
-        """What the pages and the terminal show."""
+        """The contents of the pages and of the terminal summary."""
         names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
         titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
         rubric = RubricView(self.study.rubric.name, "Scores made elsewhere", titles)
@@ -95,16 +95,16 @@ class Checked(Result):
 
     @property
     def summary(self) -> RenderableType:
-        """What the terminal says."""
+        """The summary for the terminal."""
         return terminal_summary(self.run)
 
     @property
     def document(self) -> dict[str, Any]:
-        """The contents of ``verdicts.json``, and how the table was read."""
+        """The contents of ``verdicts.json``, with how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
     def save(self, out: Path | str = runs.CHECKED) -> Path:
-        """Write a run folder with its page, and return the page."""
+        """Write the run folder of this table with its page, and return the path of the page."""
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
@@ -127,13 +127,13 @@ class Checked(Result):
         return page
 
     def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
-        """Write the pages into a run folder, those of a further language in a folder below, and return the first."""
+        """Write the pages into a run folder, those of a further language below it; returns the first page."""
         runs.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
         return folder.report / "index.html"
 
 
 def open_checked(folder: RunFolder) -> Checked:
-    """The result that a run folder of a table holds."""
+    """Read the result that the run folder of a table stores."""
     stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
     try:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
@@ -145,7 +145,7 @@ def open_checked(folder: RunFolder) -> Checked:
 
 
 def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
-    """The table that was checked into a run folder, read as it was then. `PlanError`: it changed since."""
+    """Read the table of a run folder again, with the same roles and scale. Raises `PlanError` if it changed since."""
     checked = open_checked(folder)
     view, rows = checked.read, _rows(Path(checked.read.source))
     if rows.sha256 != view.sha256:
@@ -276,7 +276,7 @@ def check(
 
 
 def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -> Checked:
-    """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
+    """Return the result with what its judges did on pairs added: both orders, and wins of their own family."""
     with watched(silent):
         checked = check(pairs, family=family)
     strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
@@ -298,7 +298,7 @@ def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -
 
 
 REAL: Final = ("grades.parquet", "orders.parquet", "NOTICE.md")
-"""What `assaymark demo --real` reads, and says of it."""
+"""The files of `assaymark demo --real`."""
 
 ABOUT: Final = (
     "Six language models graded the answers of six others to the 80 questions of MT-Bench, in English and in Korean "
@@ -308,7 +308,7 @@ ABOUT: Final = (
 
 
 def check_real(out: Path) -> tuple[Checked, Path]:
-    """Check the real grades that ship with the package, and write a run folder with the tables beside its page."""
+    """Check the real grades that ship with the package, and write a run folder with copies of the tables."""
     source = files("assaymark.workflow") / "mt_bench_repro"
     with as_file(source) as folder:
         found = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
@@ -326,7 +326,7 @@ def check_real(out: Path) -> tuple[Checked, Path]:
 def _streamed(
     path: Path, study: Path | str | None, dimensions: Sequence[str] | str | None, out: Path | str | None,
 ) -> Checked:  # fmt: skip
-    """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
+    """Check a Parquet file of millions of rows in documented columns in chunks, of which only sums are kept."""
     plan, locked = _plan(study, str(path))
     table = measure_table(path, plan, None, _names(dimensions), None)
     size, study_ = table.size, table.study
@@ -345,7 +345,7 @@ def _streamed(
 
 
 def _rows(table: Any) -> Rows:
-    """The rows of any source."""
+    """Return the rows of any accepted source: a path, a frame or a list of dicts."""
     if isinstance(table, (str, Path)):
         path = Path(table)
         if not path.exists():
@@ -377,7 +377,7 @@ def _rows(table: Any) -> Rows:
 
 
 def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:
-    """A scale as two numbers."""
+    """Parse a scale such as ``1..5`` into two numbers."""
     if scale is None:
         return None
     parts = scale.split("..") if isinstance(scale, str) else list(scale)
@@ -392,7 +392,7 @@ def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | Non
 
 
 def _names(option: Sequence[str] | str | None) -> tuple[str, ...] | None:
-    """A comma list or a list as names."""
+    """Return a comma list or a list as a tuple of names; None if there are none."""
     if option is None:
         return None
     names = [name.strip() for name in option.split(",")] if isinstance(option, str) else list(option)
@@ -400,7 +400,7 @@ def _names(option: Sequence[str] | str | None) -> tuple[str, ...] | None:
 
 
 def is_plan_of_scores(text: str, source: str) -> bool:
-    """Whether a plan is about scores that are made elsewhere: every judge's model is ``elsewhere/NAME`` or a person."""
+    """True if the judges of a plan score elsewhere: each model is ``elsewhere/NAME``, or the judge is a person."""
     plan = parse_study(text, source)
     elsewhere = [judge.model.startswith(ELSEWHERE) for judge in plan.judges]
     return (
@@ -411,7 +411,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
 
 
 def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
-    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
+    """Lock a plan before scores are made elsewhere; returns its hash and the time of the lock."""
     from assaymark.workflow.lock import STUDY
 
     fingerprint = plan_hash(parse_study(text, source), {}, {})
@@ -428,7 +428,7 @@ def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple
 
 
 def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
-    """A plan, and whether it was locked before the scores were made."""
+    """Return the plan of a table, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
     from assaymark.workflow.lock import study_text
@@ -439,7 +439,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     parsed = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return parsed, False
-    # Whether a plan was locked, and not touched, before the file of the scores was written.
+    # Compare the lock with the file time of the scores; the plan must not have changed since.
     scores = Path(source)
     stored = runs.read_json(folder.lock, "lock")
     if stored.get(runs.PLAN_BYTES) != runs.file_sha256(folder.plan):
@@ -451,8 +451,8 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
 def _default_plan(
     columns: Columns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
 ) -> tuple[Columns, Study]:
-    """The rows that count of a table without a plan, and its plan: its judges, its scale, defaults of the protocol."""
-    # Only rows with a score, where every judge lacks so many that a plan would leave it out: nobody can have asked.
+    """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
+    # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
     agent, asked, scored = _asked(columns)
     limits, failed = Missing(), asked & ~scored
     of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
@@ -465,17 +465,17 @@ def _default_plan(
             notes.append(f"{count_of(lost, 'rows')} without a score: {reason}")
         columns = columns.only(columns.usable)
         asked = _asked(columns)[1]
-    # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for
-    # it. Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers
+    # Agreement is Krippendorff's alpha if some judge has no row at all for some answer: the design did not ask for
+    # it. Rows without a score are failed replies; they leave kappa, or the intraclass correlation, on the answers
     # that every judge scored, and so does a table of several formats, as each has a gate of its own.
     plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
-    # Shares of wins, and scores between the ends of 0..1, are no levels: kappa would round them to pass and fail.
+    # Shares of wins, and scores between the ends of 0..1, are not categories: kappa would round them to 0 and 1.
     between = read.scale == (0, 1) and bool(((columns.scores > 0) & (columns.scores < 1)).any())
     form = "icc" if between or not read.levels else None
     if not asked.all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
     changes: dict[str, Any] = {}
-    if len(read.dimensions) == 1:  # its score is the overall score
+    if len(read.dimensions) == 1:  # the score on its only dimension is the overall score
         changes["claims"] = plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})
     if form is not None:
         changes["rubric"] = plan.rubric.model_copy(update={"agreement": form})
@@ -488,7 +488,7 @@ Bools = NDArray[np.bool_]
 
 
 def _asked(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
-    """The agent of each answer [N], and of which answers a judge has a row, and a score [N, J]."""
+    """Return the agent of each answer [N], and for which judges it has a row, and a score (each [N, J])."""
     codes = columns.codes
     honest = np.ones(codes["judge"].size, dtype=bool)
     if "derivation" in codes and "honest" in columns.names["derivation"]:
@@ -501,7 +501,7 @@ def _asked(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
 
 
 def _view(rows: Rows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
-    """What the page and the terminal say about the table: what it holds, and what is missing or left out."""
+    """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _asked(columns)
     if lost := int((~scored).sum()):

@@ -1,4 +1,4 @@
-"""Verdicts and certificates from measurements, and whether a run is as it was written and its certificates follow."""
+"""Verdicts and certificates from measurements; checks of a run against its digests and of certificates."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _BEFORE: Final = "made by an earlier version"
 
 @dataclass(slots=True)
 class VerifiedRun:
-    """What going over a run finds: what is as it was written, what differs where, and what nothing can show."""
+    """The result of checking a run: what is unchanged, differences by file, and notes on what cannot be checked."""
 
     root: Path
     same: tuple[str, ...] = ()
@@ -69,21 +69,21 @@ class VerifiedRun:
 
     @property
     def lines(self) -> list[str]:
-        """What `assaymark verify` prints."""
+        """The lines that `assaymark verify` prints."""
         differing = [f"DIFFERS  {difference}" for difference in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
     def differs(self, path: Path, what: str) -> None:
-        """Note a difference of a file."""
+        """Record a difference of a file."""
         self.differences += (Problem(self.name(path), what),)
 
     def name(self, path: Path) -> str:
-        """How messages call a file."""
+        """Return the path of a file as messages print it: relative to the run folder."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
-        """What cannot be read is a difference of this file."""
+        """Record an error while reading as a difference of this file."""
         try:
             yield
         except (AssayError, OSError) as exc:
@@ -91,9 +91,9 @@ class VerifiedRun:
             self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
 
     def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
-        """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
+        """Check the lock against the ledger, and the plan against the lock; returns the lock, empty if unreadable."""
         anchors: tuple[Mapping[str, Any], ...] = ()
-        with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
+        with suppress(LedgerError):  # `check_ledger` reports a ledger that cannot be read
             anchors = runs.anchored(folder)
         if not folder.lock.is_file():
             if anchors:
@@ -137,7 +137,7 @@ class VerifiedRun:
         return stored
 
     def check_ledger(self, where: Path | str) -> None:
-        """Every row and object of a ledger."""
+        """Check every row and object of a ledger."""
         path = Path(where) if isinstance(where, str) else where
         if isinstance(where, Path) and not where.is_file():
             return
@@ -158,7 +158,7 @@ class VerifiedRun:
                 self.notes += (f"{name}: {what}",)
 
     def check_files(self, folder: RunFolder, stored: Mapping[str, Any]) -> None:
-        """Tables against the manifest, or the lock where it was locked on them; what is handed on against its sums."""
+        """Check the tables against the manifest and the lock, and published files against ``SHA256SUMS``."""
         manifest, store, before = folder.tables / "manifest.json", Store(folder), len(self.differences)
         if manifest.is_file():
             with self.reading(manifest):
@@ -199,7 +199,7 @@ class VerifiedRun:
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
-    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed."""
+    """Check everything that a run folder stores, and report what differs from its digests; changes nothing."""
     if not folder.path.is_dir():
         raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
@@ -215,7 +215,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
     from assaymark.workflow.tracks.season_records import TIMES
 
-    # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
+    # The journal of a season: its hash chain, and against their table the measured times, which are not in the chain.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)
         with verified.reading(path):
@@ -241,6 +241,6 @@ def verify_certificate(path: Path) -> Verification:
 
 
 def verification_lines(verified: Verification, path: Path) -> list[str]:
-    """What `assaymark claim --verify` prints for one certificate."""
+    """Return the lines that `assaymark claim --verify` prints for one certificate."""
     head = f"{path}: {'follows from its own tables' if verified.ok else 'does NOT follow from its own tables'}"
     return [head, *(f"  {text}" for text in verified.differences), *(f"  note: {text}" for text in verified.notes)]

@@ -1,4 +1,4 @@
-"""`assaymark data`: market snapshots made, fetched, shown and checked. A folder holds one snapshot."""
+"""`assaymark data`: generate, fetch, show and check market snapshots, one to a folder."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from assaymark.text import MINUS, clean, count
 from assaymark.workflow.progress import note, watching
 from assaymark.workflow.run_folder import missing
 
-# --- What a terminal shows of a snapshot ------------------------------------------------------------------------------
+# --- Summaries of a snapshot for the terminal -------------------------------------------------------------------------
 
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_A_CLASS: Final = 4  # instruments of a class that are shown; one can be asked for by name
+_A_CLASS: Final = 4  # instruments that are listed of each class
 _ITEMS: Final = 6
 _WIDTH: Final = 20
 
 
 def origin_summary(manifest: Manifest) -> RenderableType:
-    """Where a snapshot is from, what was asked for, what may be done with it, and the traps to know."""
+    """Summarise a snapshot: its source, the request, the licence, and notes on pitfalls."""
     origin = manifest.origin
     text = Text()
     text.append(clean(manifest.id, 80), style="bold")
@@ -51,7 +51,7 @@ def origin_summary(manifest: Manifest) -> RenderableType:
 
 
 def store_summary(manifest: Manifest, history: History, instrument: str | None = None) -> RenderableType:
-    """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
+    """Summarise a snapshot: origin and licence, one row a class, counts of the rest; with ``instrument``, its gaps."""
     parts: list[RenderableType] = [origin_summary(manifest)]
     if overviews := class_overviews(history):
         # One row a class.
@@ -85,7 +85,7 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
 
 
 def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
-    """What could be known at the view's time: last closes, macro readings with their states, and the newest news."""
+    """Summarise the data known at the view's time: last closes, macro series with their states, and the newest news."""
     names = [listing.id for listing in view.instruments]
     if instrument is not None and instrument not in names:
         raise UnknownNameError("instrument", instrument, names)
@@ -123,7 +123,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
                             Text(clean(filing.unit, 20)), _when(filing.filed_at))  # fmt: skip
         parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
-        # Macro series with what they read, or why they read nothing.
+        # Macro series with their readings, or why they have none.
         table = Table(box=None, pad_edge=False)
         table.add_column("Macro series")
         table.add_column("reads", justify="right")
@@ -139,14 +139,14 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     news = view.news(30, instrument)
     if news:
         parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
-        for item in reversed(news[-_ITEMS:]):  # its time first
+        for item in reversed(news[-_ITEMS:]):  # time first
             line = Text(f"{_when(item.published_at)}  ", style="dim")
             parts.append(Padding(line.append(clean(item.text, 400), style="default not dim"), (0, 0, 0, 2)))
     return Group(*parts)
 
 
 def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
-    """A path as blocks of eight heights, oldest first; a space where nothing is known.
+    """Return a path as blocks of eight heights, oldest first; a space where a value is missing.
 
     >>> sparkline(np.array([1.0, 2.0, np.nan, 8.0]))
     '▁▂ █'
@@ -161,7 +161,7 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
 
 
 def _when(moment: datetime) -> str:
-    """A time to the minute, in UTC, rounded up: nothing is shown as known before it was."""
+    """Format a time to the minute in UTC, rounded up: nothing may appear as known before it was."""
     at = moment.astimezone(UTC)
     minute = at.replace(second=0, microsecond=0)
     shown = minute if at == minute else minute + timedelta(minutes=1)
@@ -169,14 +169,14 @@ def _when(moment: datetime) -> str:
 
 
 LISTED: Final = 40
-"""Problems, and notes, that a check prints; the rest is counted."""
+"""Problems, and notes, that a check prints; the rest are counted."""
 
 LOCAL: Final[Mapping[str, Sequence[str]]] = {"files": ("path", "licence", "currency", "class"), "synthetic": ("seed",)}
-"""The sources that ask nobody, with the options they take."""
+"""The sources that need no network, with the options that they take."""
 
 
 def synth(folder: Path, seed: int) -> str:
-    """Write the embedded market of a seed into a folder, and say in one line what is there now."""
+    """Write the synthetic market of a seed into a folder; returns one line on its contents."""
     note("market", 0, 2)
     snapshot = market.synthetic_snapshot(seed)
     note("market", 1, 2)
@@ -189,11 +189,11 @@ def pull(
     folder: Path, source: str, symbols: Sequence[str] = (), start: str | None = None, end: str | None = None,
     *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str],
 ) -> str:  # fmt: skip
-    """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
+    """Fetch a snapshot into a folder; returns one line on its contents. Days are ISO dates, options KEY=VALUE."""
     fields: dict[str, str] = {}
     for number, pair in enumerate(options, start=1):
         name, sign, value = (part.strip() for part in pair.partition("="))
-        # A value is never repeated in a message, because it may be a key to a service.
+        # No message repeats a value, because it may be the key of a service.
         if not sign or not name:
             raise InputError("--option", [f"number {number} must be KEY=VALUE"])
         if name in fields:
@@ -225,7 +225,7 @@ def pull(
                 currency=fields.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
         return _written(folder, local)
-    # Here, because the networked sources are needed by nothing else and their package takes time to load.
+    # Imported here, because only fetching needs the networked sources, and their package takes time to load.
     from assaymark.market import sources
 
     if source not in sources.SOURCES:
@@ -238,7 +238,7 @@ def pull(
 
 
 def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:
-    """What a folder holds or, with ``at``, what could be known from it at that time."""
+    """Summarise the snapshot of a folder or, with ``at``, the data known at that time."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), market.open_history(folder)
     if moment is None:
@@ -248,7 +248,7 @@ def show(folder: Path, at: str | None = None, instrument: str | None = None) -> 
 
 
 def facts(folder: Path, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
-    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
+    """Return the contents of `show` as JSON: the instruments of a folder or, with ``at``, closes and macro readings."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), market.open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
@@ -277,9 +277,9 @@ def _listing(one: Listing) -> dict[str, object]:
 
 
 def check(folder: Path) -> CommandResult[Condition]:
-    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
+    """Check the snapshot of a folder: digests, tables, then every check of `assaymark.market.open`.
 
-    The lines name fewer problems and notes than were found.
+    The lines list at most `LISTED` problems and as many notes.
     """
     manifest = _manifest(folder)
     quality = condition(market.open_history(folder, cache=False))
@@ -299,7 +299,7 @@ def _manifest(folder: Path) -> market.Manifest:
 
 
 def parse_moment(text: str) -> datetime:
-    """A time from the command line."""
+    """Parse a time from the command line; a day means its last second, UTC."""
     try:
         if len(text) == len("2024-03-01"):
             return datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
@@ -312,7 +312,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def _day(option: str, text: str | None) -> date | None:
-    """A day from an option."""
+    """Parse a day from an option."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -320,7 +320,7 @@ def _day(option: str, text: str | None) -> date | None:
 
 
 def _written(folder: Path, snapshot: market.Snapshot) -> str:
-    """Write a snapshot, and say what is in it."""
+    """Write a snapshot, and return one line on its contents."""
     market.write_snapshot(folder, snapshot)
     nouns = {"bars": "bars", "instruments": "instruments", "macro": "macro values", "news": "news items",
              "fundamentals": "filed values"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""The sample that people grade, drawn and stored before the first grade, and the grades that they gave."""
+"""The random sample that people grade, stored before the first grade, and their grades."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
 from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import Store, Table, columns
+from assaymark.workflow.tables import RecordTable, Store, columns
 
 if TYPE_CHECKING:
     from assaymark.importers.scores import ScoresRead
@@ -28,26 +28,26 @@ _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
 
 SHEETS: Final = "sheets.json"
-"""Who grades what, below the labels of a run."""
+"""The file of `GradingSheets`, below the labels of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A stored random sample of cycles: who could be drawn, who was, by which seed, and when (UTC)."""
+    """A stored random sample of cycles: sampling frame, drawn units, seed, probabilities, and time (UTC)."""
 
     frame: tuple[str, ...]  # every cycle, sorted
     frame_sha256: str
     strata: Mapping[str, str]  # the cluster of each
     seed: int
-    units: tuple[str, ...]  # the drawn ones in the order in which they are graded
-    pi: Mapping[str, float]  # the probability with which each of the frame could be drawn
-    twice: tuple[str, ...]  # the drawn ones that two people grade
+    units: tuple[str, ...]  # the drawn cycles in grading order
+    pi: Mapping[str, float]  # the probability of each cycle of the frame to be drawn
+    twice: tuple[str, ...]  # the drawn cycles that two people grade
     at: str
 
 
 @dataclass(frozen=True, slots=True)
 class HumanGrade:
-    """What one person gave one text on one dimension at a time (UTC), and how long it took where that was measured."""
+    """The grade of one person for one text on one dimension, its time (UTC), and the seconds it took if measured."""
 
     trajectory: str
     cycle: str
@@ -59,11 +59,11 @@ class HumanGrade:
     comment: str = ""
 
 
-LABELS: Final = Table(
+LABELS: Final = RecordTable(
     "labels", HumanGrade, columns("trajectory cycle grader dimension score:float at seconds:float comment"),
     sort=lambda row, _: (row.trajectory, row.grader, row.dimension), flat=True,
 )  # fmt: skip
-"""Grades of people outside the panel, who anchor its claims. Those of people in the panel lie in ``human``."""
+"""Grades of people outside the panel, which anchor its claims. The table ``human`` has those of people on the panel."""
 
 
 def draw_sample(
@@ -81,7 +81,7 @@ def draw_sample(
         raise InputError("draw", problems)
     frame, double = tuple(sorted(cycles)), 0
     units = _drawn(frame, cycles, number, seed)
-    if twice:  # never fewer than give enough records
+    if twice:  # enough for `FEWEST_DOUBLE` records with two graders
         double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
     return Draw(
         frame, sha256_text(canonical_json(frame)), {name: cycles[name] for name in frame},
@@ -91,7 +91,7 @@ def draw_sample(
 
 
 def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: int) -> tuple[str, ...]:
-    """The drawn cycles, in an order that says nothing about them; any program can draw them again by sha256."""
+    """Return the drawn cycles in random order; any program can repeat the draw, because all randomness is sha256."""
 
     def place(kind: str, name: str) -> int:
         return int.from_bytes(hashlib.sha256(canonical_json([seed, kind, name]).encode()).digest())
@@ -100,8 +100,8 @@ def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: i
     for name in frame:
         of_cluster[strata[name]].append(name)
     chosen: list[str] = []
-    # Shares are numbers of parts, of which len(frame) make a cycle; the rests of the clusters are sampled
-    # systematically, in a random order and from a random start, which takes each with the probability of its rest.
+    # Shares are integers, in parts of which len(frame) make a cycle; the remainders of the clusters are sampled
+    # systematically, in random order from a random start, so that each is drawn with the probability of its remainder.
     passed = place("start", "") % len(frame)
     for cluster in sorted(of_cluster, key=lambda name: place("cluster", name)):
         size, rest = divmod(number * len(of_cluster[cluster]), len(frame))
@@ -113,12 +113,12 @@ def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: i
 
 
 def recompute(draw: Draw) -> tuple[str, ...]:
-    """The units again, from the frame and the seed of a draw."""
+    """Return the units of a draw, drawn again from its frame and seed."""
     return _drawn(draw.frame, draw.strata, len(draw.units), draw.seed)
 
 
 def store_draw(folder: RunFolder, draw: Draw) -> Draw:
-    """Store a draw before anything is graded, in the ledger or, of a table, a file; returns the one that is stored."""
+    """Store a draw before anything is graded, in the ledger or, for a table, in a file; returns the stored one."""
     if not folder.path.is_dir():
         raise missing(folder.path, "run folder")
     if (earlier := stored_draw(folder)) is not None:
@@ -141,13 +141,13 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
 
 
 def begun(folder: RunFolder) -> bool:
-    """Whether graders were given files, or gave labels on the page."""
+    """True if graders were given files, or gave labels on the page."""
     sheets = stored_sheets(folder)
     return any(folder.labels.glob("*.jsonl")) or (sheets is not None and sheets.handed)
 
 
 def refuse_other_cycles(folder: RunFolder, clusters: Mapping[str, str]) -> None:
-    """`PlanError`: people grade a draw from other cycles (cycle: cluster) in this folder."""
+    """Raise `PlanError` if people grade a draw from other cycles (cycle: cluster) in this folder."""
     draw = stored_draw(folder)
     if draw is not None and dict(draw.strata) != dict(clusters) and (begun(folder) or stored_grades(folder)):
         raise PlanError(
@@ -157,7 +157,7 @@ def refuse_other_cycles(folder: RunFolder, clusters: Mapping[str, str]) -> None:
 
 
 def stored_draw(folder: RunFolder) -> Draw | None:
-    """The draw of a run or a table; None if nothing was drawn. `LedgerError`: it is damaged."""
+    """Return the draw of a run or a table; None if there is none. Raises `LedgerError` if it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
             text, where = ledger.notes.get(_NOTE), str(folder.ledger)
@@ -178,7 +178,7 @@ def stored_draw(folder: RunFolder) -> Draw | None:
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
-    """Add grades to those that are stored, of which the last of a grader counts; returns how many there are now."""
+    """Add grades to the stored ones; the last of a grader for a text and dimension counts. Returns their number now."""
     if wrong := [grade for grade in grades if moment(grade.at) is None]:
         what = "must be a time with its zone, such as 2025-03-01T12:00Z"
         problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{what} (got {grade.at!r})") for grade in wrong)
@@ -191,7 +191,7 @@ def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
 
 
 def moment(text: str) -> datetime | None:
-    """A time with its zone; None if it is none."""
+    """Parse a time with its zone; None if it is not one."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -200,14 +200,14 @@ def moment(text: str) -> datetime | None:
 
 
 def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
-    """The grades that people gave, by trajectory, grader and dimension."""
+    """Return the stored grades of people, sorted by trajectory, grader and dimension."""
     store = Store(folder)
     return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """A text whose grades are known; ``answers`` are their hashes by dimension."""
+class GoldText:
+    """A text with known grades, mixed in as a check; ``answers`` are the hashes of its grades by dimension."""
 
     text: str
     material: str
@@ -215,8 +215,8 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
-    """Who grades what of a draw; ids are random, and only this file leads from them to texts (cycle, trajectory)."""
+class GradingSheets:
+    """The assignment of a draw's texts to graders; only this file maps the random ids to texts (cycle, trajectory)."""
 
     draw: str
     run: str  # names the draw in files
@@ -225,23 +225,23 @@ class Sheets:
     graders: tuple[str, ...]
     cycles: Mapping[str, tuple[str, ...]]
     ids: Mapping[str, tuple[str, str]]
-    gold: Mapping[str, Gold] = field(default_factory=dict)
+    gold: Mapping[str, GoldText] = field(default_factory=dict)
     handed: bool = False  # whether files were written
 
 
-def stored_sheets(folder: RunFolder) -> Sheets | None:
-    """Who grades what; None where nothing was dealt out."""
+def stored_sheets(folder: RunFolder) -> GradingSheets | None:
+    """Return the assignment of texts to graders; None if none was made."""
     path = folder.labels / SHEETS
-    return parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
+    return parse(GradingSheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
 
 
 def label_log(folder: RunFolder, grader: str) -> Path:
-    """The file of the labels that one person gave, each on a line as soon as it was given."""
+    """The file of one grader's labels, one JSON line each, written at once."""
     return folder.labels / f"{grader}.jsonl"
 
 
-def given_labels(folder: RunFolder, sheets: Sheets, grader: str) -> dict[str, dict[str, JSON]]:
-    """The labels that one person gave, by id, as they are now; what a kill cut off was never confirmed."""
+def given_labels(folder: RunFolder, sheets: GradingSheets, grader: str) -> dict[str, dict[str, JSON]]:
+    """Return the current labels of one grader by id; a line cut off by a kill was never confirmed and is skipped."""
     path, labels = label_log(folder, grader), dict[str, dict[str, JSON]]()
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         with suppress(ValueError):
@@ -251,7 +251,7 @@ def given_labels(folder: RunFolder, sheets: Sheets, grader: str) -> dict[str, di
 
 
 def take_over(folder: RunFolder) -> int:
-    """Store every label of the pages as a grade; returns how many grades are new, or were changed or taken back."""
+    """Store every label of the pages as a grade; returns how many grades are new, changed or withdrawn."""
     sheets = stored_sheets(folder)
     if sheets is None or sheets.draw != content_id(stored_draw(folder)):
         return 0
@@ -277,7 +277,7 @@ def take_over(folder: RunFolder) -> int:
 
 
 def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], clusters: Mapping[str, str]) -> Labels | None:
-    """The grades of a run, of records (cycle, agent) in clusters, with their design; None where nobody graded."""
+    """Return the grades of a run's records (cycle, agent) with their sampling design; None if there are none."""
     grades, draw = stored_grades(folder), stored_draw(folder)
     if not grades:
         return None
@@ -292,7 +292,7 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
 
 
 def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
-    """Why grades given at some times are no random sample of these cycles; empty where they are."""
+    """Return why grades given at these times are not a random sample of these cycles; empty if they are."""
     begun = moment(draw.at)
     if dict(draw.strata) != dict(clusters) or draw.frame_sha256 != sha256_text(canonical_json(draw.frame)):
         return f"the draw is of {len(draw.frame)} other cycles"
@@ -305,8 +305,8 @@ def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What people can grade: the (cycle, agent) of each trajectory, the cluster of each cycle, and by which plan."""
+class SamplingFrame:
+    """The texts that people can grade: (cycle, agent) by trajectory, cluster by cycle, and the plan of the grading."""
 
     records: Mapping[str, tuple[str, str]]
     clusters: Mapping[str, str]
@@ -318,13 +318,13 @@ class Frame:
 
 
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The cycle and agent of each first record that is ranked, and the cluster of each cycle."""
+    """Return cycle and agent of each honest decision of replicate 1, and the cluster of each cycle."""
     first = [decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1]
     return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
 
 
 def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The cycle and agent of each answer that is ranked, and the cluster of each cycle."""
+    """Return cycle and agent of each honest answer of replicate 1, and the cluster of each cycle."""
     table = read.table.to_pydict()
     cycles = table.get("cycle", table["trajectory"])
     rows = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
@@ -336,7 +336,7 @@ def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dic
 
 
 def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
-    """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
+    """Return the grades of people from the table's own columns and a run folder, with the design of their sample."""
     from assaymark.importers.roles import HUMAN
 
     if not read.people and (folder is None or not stored_grades(folder)):
@@ -349,7 +349,7 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
     grades = {key: {person: dict(scores) for person, scores in by_grader.items()} for key, by_grader in stored.items()}
     for trajectory, ratings in read.people.items():
         for (column, criterion), score in ratings.items():
-            # ``human_ab`` graded the whole, ``human_ab_risk`` or ``human_risk`` a criterion.
+            # ``human_ab`` graded overall, ``human_ab_risk`` or ``human_risk`` a criterion.
             grader, dimension = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column, AGGREGATE
             if (suffix := next((one for one in read.dimensions if f"_{grader}".endswith(f"_{one}")), None)) is not None:
                 grader = "people" if grader == suffix else grader.removesuffix(f"_{suffix}")
@@ -371,6 +371,6 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
 
 
 def people_basis(folder: RunFolder) -> str | None:
-    """What measurements that people's grades enter were made from; None where nobody graded."""
+    """The digest of grades and draw, for measurements made from them; None if nobody graded."""
     labels = Store(folder).content(LABELS)
     return None if labels is None else content_id([labels, stored_draw(folder)])

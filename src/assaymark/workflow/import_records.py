@@ -1,4 +1,4 @@
-"""`assaymark import`: other people's files into a run folder, source bytes and all."""
+"""`assaymark import`: read files of another tool into a run folder, and keep their bytes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.progress import watching
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, RecordTable, Store, content_digest
 
 
 def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool = False) -> ImportReport:
-    """Read the files of a format below ``path`` into a run folder."""
+    """Read the files of a format below ``path`` into a run folder; returns the report of the import."""
     chosen = importer(format)
     if not path.exists():
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
@@ -42,8 +42,8 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
 
 
 def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
-    # loaded here, because records are imported without them
+    """Read grades of people into the run folder of the records that they graded; returns the number of grades."""
+    # imported here, because importing records does not need them
     from assaymark.claims.season_plan import period_of
     from assaymark.importers.human import import_labels
     from assaymark.judging.season.scoring import HIGHEST
@@ -60,7 +60,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     data, season = _bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
     if season and beside and any(judge.human for judge in stored_season(folder).season.panel):
-        beside = AGGREGATE.encode() in data  # people of the panel give the parts of the scoring plan
+        beside = AGGREGATE.encode() in data  # people on the panel grade parts of the scoring plan
     if beside and stored_draw(folder) is not None:
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
@@ -69,7 +69,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
         store_grades(folder, [HumanGrade(**grade) for grade in labels])
         return len(labels)
     if season:
-        # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
+        # Grades of people on the panel for whole records (`AGENT`) and periods (`AGENT/2024-W09`).
         stored = stored_season(folder)
         played = stored.season
         people = [judge.name for judge in played.panel if judge.human]
@@ -105,7 +105,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
 
 
 def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
-    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named."""
+    """Read the file of grades that a plan names, if it exists: below the run folder, or at the path as written."""
     from assaymark.workflow.human_labels import stored_draw
 
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
@@ -117,9 +117,9 @@ def store_records(
     folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome],
     texts: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Write the three tables of imported records; ``texts`` as in `Imported`; the same again changes nothing."""
+    """Write the three tables of imported records; ``texts`` as in `Imported`. Repeating it changes nothing."""
     store = Store(folder)
-    arrows: dict[Table[Any], pa.Table] = {
+    arrows: dict[RecordTable[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values(), map((texts or {}).get, contexts)),
         DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)), OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }  # fmt: skip
@@ -131,11 +131,11 @@ def store_records(
         store.write_arrow(table, arrow, basis)
 
 
-def _require_locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table], what: str) -> None:
-    """Only what a plan was locked on may be written again."""
+def _require_locked_on(folder: RunFolder, made: Mapping[RecordTable[Any], pa.Table], what: str) -> None:
+    """Raise `PlanError` if a plan is locked on other records than these."""
     if not folder.lock.is_file():
         return
-    locked = read_lock(folder).get("tables")  # none of a season or a benchmark, which make their own records
+    locked = read_lock(folder).get("tables")  # None for a season or a benchmark, which make their own records
     digests = {table.name: content_digest(arrow) for table, arrow in made.items()}
     if locked is None or any(locked.get(name, digest) != digest for name, digest in digests.items()):
         raise PlanError(

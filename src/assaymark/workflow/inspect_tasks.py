@@ -1,8 +1,8 @@
-"""Inspect AI: judges as its tasks, and a judged run as logs that its viewer opens.
+"""Inspect AI: judges as Inspect tasks, and a judged run as logs for Inspect's viewer.
 
-`inspect eval assaymark/judge` and `inspect eval assaymark/pairs` are found by an entry point. Whoever runs them chooses
-the model on Inspect's command line. The prompts are the ones of a study, and the replies are read by the same strict
-parsers. Such an eval is no run: nothing of it enters a ledger, and no claim follows from it.
+`inspect eval assaymark/judge` and `inspect eval assaymark/pairs` are found by an entry point; the model is set on
+Inspect's command line. The prompts are those of a study, and the same strict parsers read the replies. Such an eval is
+not a run: nothing of it is stored in a ledger, and no claim follows from it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from assaymark.workflow.amend import open_version_1
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Table, in_place
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, in_place
 from assaymark.workflow.tracks.datasheet import datasheet_name
 
 Value = dict[str, float]
@@ -37,7 +37,7 @@ _ENDS: Final[dict[str, Finish]] = {"max_tokens": "length", "model_length": "leng
 
 
 def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
-    """The trajectories of a locked ``run``, graded ``trials`` times by the model under evaluation."""
+    """Task: grade the trajectories of the locked run folder ``run``, each ``trials`` times."""
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     criteria = find_rubric(rubric) if rubric else locked.rubric
@@ -55,11 +55,11 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
-    """The pairs of a judge datasheet on the finance tasks, each in both orders."""
+    """Task: compare the pairs of a judge datasheet on the finance tasks, each in both orders."""
     built = stimuli.build_stimuli(stimuli.finance_tasks(), seed)
     stimuli.check(built)
     planned = stimuli.plan_pair_calls(built, _ASKED, [prompt])
-    # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
+    # The properties of a pair in one order: for the scorer and for readers of the log, never for the model.
     samples: list[Any] = []
     for call in planned:
         pair, order = call.about
@@ -71,7 +71,7 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
-    """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
+    """Return the scores of a judge's reply (NaN if it is unusable), and the reason if it has none."""
     criteria = find_rubric(rubric)
     call = CallSpec(_ASKED.model, messages=(), template="")
     planned = PlannedCall(call, _ASKED, "", rubric_form(criteria))
@@ -81,7 +81,7 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
 
 
 def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
-    """A judge's reply to a pair as the values of a score, and why it carries none; NaN where that is no question."""
+    """Return the scores of a judge's reply to a pair (NaN where one does not apply), and the reason if it has none."""
     finish = _ENDS.get(stop)
     read = stimuli.pair_form().parse(text)
     if finish or read.answer is None:
@@ -100,7 +100,7 @@ def _task(
     name: str, samples: list[Any], planned: Sequence[PlannedCall[Any, Any]], scorer: Any, trials: int,
     metadata: dict[str, Any],
 ) -> Any:  # fmt: skip  # fmt: skip
-    """A task that asks for the form of the reply by the provider's own means, and never answers from a cache."""
+    """Return a task that requests the reply form by the provider's own means, and never answers from a cache."""
     if not planned:
         raise InputError("inspect eval", [Problem("run", "no decision is left to judge")])
     ai, model = require_inspect(), require_inspect("inspect_ai.model")
@@ -112,7 +112,7 @@ def _task(
 
 
 def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Scores a judge's reply by the strict parser: usable or not, and every dimension of the rubric."""
+    """Return a scorer that parses a judge's reply strictly: usable or not, and a score for each rubric dimension."""
 
     async def score(state: Any, _target: Any) -> Any:
         return _score(state, *graded_value(state.output.completion, _stop(state), rubric))
@@ -121,7 +121,7 @@ def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:
 
 
 def preferred() -> Callable[[Any, Any], Awaitable[Any]]:
-    """Scores a judge's reply to a pair: usable or not, the slot it prefers, and whether that is the better text's."""
+    """Return a scorer of a judge's reply to a pair: usable or not, first slot preferred, better text preferred."""
 
     async def score(state: Any, _target: Any) -> Any:
         return _score(state, *preferred_value(state.output.completion, _stop(state), state.metadata["better"]))
@@ -143,11 +143,11 @@ _REGISTERED: Final[dict[str, Any]] = {}
 
 
 def _scorers() -> dict[str, Any]:
-    """The scorers as Inspect knows them, registered once."""
+    """Return the scorers as Inspect registers them, once."""
     if not _REGISTERED:
         scorer = require_inspect("inspect_ai.scorer")
-        # A mean over trajectories says nothing of agents, but in a list of evals it would look as if it did: only the
-        # share of usable replies is added up, and for pairs what is known of them.
+        # A mean over trajectories does not compare agents, but in a list of evals it would look as if it did: only the
+        # share of usable replies is averaged and, for pairs, of first slots and right answers.
         _REGISTERED["graded"] = scorer.scorer(metrics={"usable": [scorer.mean()]})(graded)
         shares = {name: [scorer.mean()] for name in ("usable", "first", "right")}
         _REGISTERED["preferred"] = scorer.scorer(metrics=shares)(preferred)
@@ -155,7 +155,7 @@ def _scorers() -> dict[str, Any]:
 
 
 def register() -> None:
-    """Make the tasks and scorers known to Inspect. Importing this module does so, where Inspect is installed."""
+    """Register the tasks and scorers with Inspect; importing this module does so if Inspect is installed."""
     task = require_inspect().task
     for make in (judge, pairs):
         task(make)
@@ -165,7 +165,7 @@ def register() -> None:
 # --- Logs of a run ----------------------------------------------------------------------------------------------------
 
 TASK: Final = "assaymark/judge"
-"""What the exported logs name as their task."""
+"""The task that exported logs name."""
 
 _STOPS: Final[Mapping[Finish, str]] = {
     "stop": "stop", "length": "max_tokens", "refusal": "content_filter", "failed": "unknown",
@@ -178,21 +178,21 @@ _NOT_SHOWN: Final = (
 
 
 def require_inspect(name: str = "inspect_ai") -> ModuleType:
-    """A module of Inspect AI, imported now."""
+    """Import a module of Inspect AI; raises `AssayError` if the package is missing."""
     with suppress(ImportError):
         return importlib.import_module(name)
     raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
 
 
 def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
-    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
+    """Write one ``.eval`` log for each judge of a run, with its calls and replies; returns path and counts of each."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     session = JudgingSession(folder, locked, {})
     study, store, names = locked.study, session.store, item_names(session.shown)
     clusters = {decision.record_id: decision.cluster for decision in session.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe
-    kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
+    kinds: list[tuple[str, RecordTable[Judgment], Sequence[JudgeSpec], Rubric]] = [
         ("panel", JUDGMENTS, study.model_judges, locked.rubric)
     ]
     if probe is not None and store.digest(PROBE) is not None:
@@ -229,13 +229,13 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
 
 
 def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
-    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt."""
+    """Return an anonymous name for each judged item: its rank by the digest of its blinded prompt."""
     order = sorted(shown, key=lambda name: (sha256_text(shown[name].canonical), name))
     return {name: f"item-{place:04d}" for place, name in enumerate(order, start=1)}
 
 
 def chat_messages(call: CallSpec) -> list[Any]:
-    """The messages of a call as Inspect's, with ids of their content, so that equal logs are equal."""
+    """Return the messages of a call as Inspect's; ids are content digests, so that equal logs are equal."""
     model = require_inspect("inspect_ai.model")
     kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
     return [
@@ -248,7 +248,7 @@ def _log(
     locked: Locked, kind: str, judge: JudgeSpec, rubric: Rubric, ids: Sequence[str], samples: Sequence[Any],
     scored: int,
 ) -> Any:  # fmt: skip
-    """One judge's answers as an ``EvalLog``: what was asked of whom, under which plan, and how many have scores."""
+    """Return the replies of one judge as an ``EvalLog``, with its model, the plan, and how many have scores."""
     log, model = require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model")
     plan, study, when = locked.plan_hash, locked.study.name, locked.locked_at
     counts = {"scored_samples": scored, "unscored_samples": len(samples) - scored}
@@ -267,7 +267,7 @@ def _log(
     return log.EvalLog(
         status="success", eval=spec, samples=samples,
         results=log.EvalResults(total_samples=len(samples), completed_samples=len(samples), scores=scores),
-        # The one time on record; without any, the viewer shows a duration that is no number.
+        # The only time on record; without one the viewer shows NaN as the duration.
         stats=log.EvalStats(started_at=when, completed_at=when),
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def _answer(
     kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedGrade,
     reply: Reply, judged: Judgment,
 ) -> Any:  # fmt: skip
-    """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
+    """Return one reply as an ``EvalSample``: the prompt, the reply, and the scores that were read from it."""
     log, model, messages = (
         require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
     )  # fmt: skip
@@ -286,7 +286,7 @@ def _answer(
     usage = None
     if reply.input_tokens is not None and reply.output_tokens is not None:
         usage = model.ModelUsage(
-            input_tokens=reply.input_tokens - (reply.cached_tokens or 0),  # without those read from a cache
+            input_tokens=reply.input_tokens - (reply.cached_tokens or 0),  # without cached tokens
             output_tokens=reply.output_tokens, total_tokens=reply.input_tokens + reply.output_tokens,
             input_tokens_cache_read=reply.cached_tokens, reasoning_tokens=reply.reasoning_tokens,
         )  # fmt: skip
@@ -295,7 +295,7 @@ def _answer(
     score = require_inspect("inspect_ai.scorer").Score
     if judged.status == "ok":
         scores = {name: score(value=judged.scores[name]) for name in rubric.names}
-    else:  # Inspect's mark for an answer that gave none, with the reason
+    else:  # a sample without scores, with the reason
         lost = {"reason": _REASONS[judged.status], "explanation": judged.reason}
         scores = {name: score.unscored(**lost) for name in rubric.names}
     return log.EvalSample(
@@ -314,7 +314,7 @@ def _answer(
 
 
 def _plain(text: str) -> str:
-    """A text that UTF-8 can carry: half a surrogate pair becomes its escape."""
+    """``text`` as valid UTF-8: half of a surrogate pair becomes its escape."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What people grade of a run: the draw, its texts blinded as for a judge, who grades which, and what comes back."""
+"""Labelling by people: the draw of a run, its texts blinded as for a judge, sheets for graders, and their labels."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from assaymark.prompting import cells
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id, sha256_text
 from assaymark.records import Rows as Records
-from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, Section
+from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSheet, LabelText
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import Checked, read_again
-from assaymark.workflow.human_labels import Draw, Frame, Sheets
+from assaymark.workflow.human_labels import Draw, GradingSheets, SamplingFrame
 from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
@@ -43,29 +43,29 @@ FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "
 """The columns of a file of labels."""
 
 CANNOT_SAY: Final = "cannot say"
-"""The grade of a person who could not say."""
+"""The grade of a person who cannot say."""
 
 LONGEST_COMMENT: Final = 4000
-"""Characters of a comment."""
+"""Maximum characters of a comment."""
 
 _GRADER: Final = re.compile(r"[A-Za-z0-9]{1,8}")
 _GRADE: Final = re.compile(r"-?[0-9]{1,6}", re.ASCII)
-_PLAIN: Final = re.compile(r"^'(?=[=+@\t\r-])")  # before what a spreadsheet would take for a formula
+_PLAIN: Final = re.compile(r"^'(?=[=+@\t\r-])")  # quote before a cell that a spreadsheet would take for a formula
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 
-# --- who grades which texts -------------------------------------------------------------------------------------------
+# --- sheets of texts for each grader ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Labelling:
-    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
+    """The labelling of one run: its draw, the sheets, and labels, each written to disk at once."""
 
     folder: RunFolder
     texts: Texts
     draw: Draw
-    sheets: Sheets
-    late: int = 0  # grades that a server which was killed had left
-    _shown: dict[str, Shown] = field(default_factory=dict)
+    sheets: GradingSheets
+    late: int = 0  # grades left by a server that was killed
+    _shown: dict[str, ShownCycle] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -74,12 +74,12 @@ class Labelling:
         return tuple(question.name for question in self.texts.questions)
 
     def ids_of(self, grader: str) -> list[str]:
-        """The ids of the texts that one person grades."""
+        """Return the ids of the texts that one person grades."""
         cycles = set(self.sheets.cycles[grader])
         return [name for name, (cycle, _) in self.sheets.ids.items() if cycle in cycles]
 
     def sheet(self, grader: str) -> LabelSheet:
-        """All that one person grades, in a random order of its own; texts of one cycle follow each other."""
+        """Return the texts of one person, in a random order that keeps the texts of a cycle together."""
         with self._lock:
             if not self._shown:
                 members = self.texts.members()
@@ -104,22 +104,22 @@ class Labelling:
         return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
-        """The labels that one person gave, by id, as they are now."""
+        """Return the current labels of one person by id."""
         return human_labels.given_labels(self.folder, self.sheets, grader)
 
     def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
-        """Write labels down, each with its ``id``; they are on the disk when this returns."""
+        """Append labels, each with its ``id``, to the person's file; they are on disk when this returns."""
         path = human_labels.label_log(self.folder, grader)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, path.open("ab") as handle:
-            # A line that was cut off must not take the next one with it.
+            # The leading newline separates them from a line that was cut off.
             lines = "".join(f"\n{canonical_json(label)}" for label in labels) + "\n"
             handle.write(lines.encode("utf-8", "replace"))
             handle.flush()
             os.fsync(handle.fileno())
 
     def label_problem(self, grader: str, one: Any) -> str | None:
-        """What is wrong with a label that a page sent; None if nothing is."""
+        """Return the problem with a label sent by a page; None if it is valid."""
         low, high = self.texts.scale
         if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
             return "is no label"
@@ -137,12 +137,12 @@ class Labelling:
         return None if timed else "seconds must be a number from 0"
 
     def hand_out(self) -> None:
-        """Note that files go to the graders: from now on nothing about the sheets changes."""
+        """Record that files were given to graders: the sheets cannot change any more."""
         self.sheets = replace(self.sheets, handed=True)
         write_json(self.folder.labels / human_labels.SHEETS, self.sheets)
 
     def progress(self) -> dict[str, JSON]:
-        """How far each person is, as numbers."""
+        """Return the progress of each person, and facts of the draw, as JSON."""
         graders = {}
         for grader in self.sheets.graders:
             labels, ids, every = self.labels(grader), self.ids_of(grader), set(self.dimensions)
@@ -162,7 +162,7 @@ class Labelling:
 
 
 def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
-    """The hash of a grade, as the page makes it too."""
+    """Return the hash of a grade; the script of the page computes the same."""
     return sha256_text("|".join((salt, name, dimension, "null" if score is None else f"{score:g}")))
 
 
@@ -170,13 +170,13 @@ def open_labelling(
     folder: RunFolder, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
     seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
-    """The labelling of a run: its stored draw, or a new one, dealt out to the graders."""
+    """Open the labelling of a run: its stored draw or a new one, with texts assigned to the graders."""
     if SEASON.holds(folder):
         what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
         raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
     texts, draw = (_of_table if folder.check.is_file() else _of_records)(folder), human_labels.stored_draw(folder)
-    sheets, late = human_labels.stored_sheets(folder), human_labels.take_over(folder)  # late: left by a kill
+    sheets, late = human_labels.stored_sheets(folder), human_labels.take_over(folder)  # grades left by a kill
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
@@ -190,7 +190,7 @@ def open_labelling(
         sheets = None
     if sheets is not None and graders is None and gold is None:
         return Labelling(folder, texts, draw, sheets, late)
-    # New sheets of the draw, or those that are held if they say the same.
+    # Assign texts anew, unless the stored sheets have the same graders and gold texts.
     names = tuple(graders or (sheets.graders if sheets else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
     twice = [name for name, times in Counter(map(str.lower, names)).items() if times > 1]
@@ -207,14 +207,14 @@ def open_labelling(
                     f"{'files were written' if sheets.handed else 'labels were given'}; leave out --graders and --gold"
                 )
             return labelling
-    # One grader a cycle, two for those that are graded twice, as even as can be.
+    # Each cycle goes to one grader, or to two if it is graded twice, as evenly as possible.
     dealt: dict[str, list[str]] = {grader: [] for grader in names}
     for cycle in draw.units:
         for one in sorted(names, key=lambda grader: len(dealt[grader]))[: 2 if cycle in draw.twice else 1]:
             dealt[one].append(cycle)
     salt, members = secrets.token_hex(8), texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
-    sheets = Sheets(
+    sheets = GradingSheets(
         content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
         cycles={grader: tuple(cycles) for grader, cycles in dealt.items()},
         ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
@@ -224,8 +224,8 @@ def open_labelling(
     return Labelling(folder, texts, draw, sheets, late)
 
 
-def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
-    """Texts with known answers from a table: ``text``, ``material`` if there is one, a column for each dimension."""
+def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldText]:
+    """Read texts with known grades from a table: ``text``, optional ``material``, and a column for each dimension."""
     if not path.exists():
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
@@ -249,7 +249,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(name) or ""), texts.names).text for name in ("text", "material"))
-        gold[name] = human_labels.Gold(text, material, answers)
+        gold[name] = human_labels.GoldText(text, material, answers)
     if problems:
         raise InputError(str(path), problems)
     return gold
@@ -260,11 +260,11 @@ def _off_scale(scale: tuple[int, int], cell: str) -> str:
     return f"{what} (got {cell!r:.40})"
 
 
-# --- what comes back --------------------------------------------------------------------------------------------------
+# --- labels that graders send back ------------------------------------------------------------------------------------
 
 
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
-    """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
+    """Store the labels in files; returns the number of new grades. Reading the same file again changes nothing."""
     problems: list[Problem] = []
     sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
     by_grader = {grader: labelling.labels(grader) for grader in sheets.graders}
@@ -322,7 +322,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
 def _row_problems(
     labelling: Labelling, row: Mapping[str, str], own_ids: Mapping[str, Collection[str]], drawn: datetime | None
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with one row, by column; ``mine`` are the ids of each grader."""
+    """Yield each problem of a row with its column; ``own_ids`` are the ids of each grader's texts."""
     sheets, (low, high) = labelling.sheets, labelling.texts.scale
     if row["grader"] not in sheets.graders:
         yield "grader", f"{row['grader']!r:.20} is no grader of this draw ({', '.join(sheets.graders)})"
@@ -347,11 +347,11 @@ def _row_problems(
         yield "comment", f"must have at most {LONGEST_COMMENT} characters (got {len(row['comment'])})"
 
 
-# --- how many are needed ----------------------------------------------------------------------------------------------
+# --- number of labels needed ------------------------------------------------------------------------------------------
 
 
 def needed(labelling: Labelling) -> list[dict[str, JSON]]:
-    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see."""
+    """Return the labelled cycles needed for two differences: the plan's margin, and the largest one of the judges."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
@@ -375,7 +375,7 @@ def needed(labelling: Labelling) -> list[dict[str, JSON]]:
 
 
 def lines(labelling: Labelling) -> Iterator[str]:
-    """How far the labelling is, for the terminal."""
+    """Yield lines on the progress of the labelling for the terminal."""
     progress = labelling.progress()
     yield (
         f"drawn {when(progress['drawn'])}: {progress['cycles']} of {progress['of']} cycles (seed {progress['seed']}), "
@@ -407,29 +407,29 @@ def lines(labelling: Labelling) -> Iterator[str]:
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
 _ROWS: Final = ("situation", "constraints", "instruments", "holdings", "facts", "series", "actions", "stated")
 
-Shown = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
-"""A cycle as people see it: material, and the texts that belong to it by trajectory."""
+ShownCycle = list[tuple[tuple[LabelSection, ...], dict[str, tuple[LabelSection, ...]]]]
+"""A cycle as people see it: the material of each context, and its texts by trajectory."""
 
-Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
-"""How cycles, each with its trajectories, are shown."""
+Renderer = Callable[[Mapping[str, Collection[str]]], Mapping[str, ShownCycle]]
+"""A function that renders cycles, each with its trajectories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests."""
+    """The texts that people can grade, with scale, questions, instructions, a renderer, and the plan's test rules."""
 
-    frame: Frame
+    frame: SamplingFrame
     scale: tuple[int, int]
-    questions: tuple[Question, ...]
+    questions: tuple[LabelScale, ...]
     instructions: str
-    names: tuple[str, ...]  # that no text shows
-    plain: tuple[str, ...]  # that blinding leaves there, because they are ordinary words or numbers
-    show: Show
+    names: tuple[str, ...]  # names that blinding removes from every text
+    plain: tuple[str, ...]  # names that blinding keeps, because they are ordinary words or numbers
+    show: Renderer
     rules: Inference
-    judged: Callable[[], Comparisons | None]  # the scores of a run or table that was measured
+    judged: Callable[[], Comparisons | None]  # returns the judges' scores; None if there are none
 
     def members(self) -> dict[str, list[str]]:
-        """The trajectories of each cycle."""
+        """Return the trajectories of each cycle."""
         by_cycle: defaultdict[str, list[str]] = defaultdict(list)
         for trajectory, (cycle, _) in self.frame.records.items():
             by_cycle[cycle].append(trajectory)
@@ -450,12 +450,12 @@ def _of_records(folder: RunFolder) -> Texts:
     names = blinding_names(people)
     context_of = {decision.record_id: decision.context_id for decision in every}
 
-    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
         by_context: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for cycle, members in cycles.items():
             for member in members:
                 by_context[context_of[member]][cycle].append(member)
-        by_cycle: defaultdict[str, Shown] = defaultdict(list)
+        by_cycle: defaultdict[str, ShownCycle] = defaultdict(list)
         for context_id, context in store.each_context(by_context):
             of_context = [decision for decision in every if decision.context_id == context_id]
             material, texts = people_blocks(of_context, context, names, keep)
@@ -465,7 +465,7 @@ def _of_records(folder: RunFolder) -> Texts:
         return by_cycle
 
     questions = tuple(
-        Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
+        LabelScale(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
         for one in rubric.dimensions
     )
 
@@ -476,9 +476,9 @@ def _of_records(folder: RunFolder) -> Texts:
     return Texts(frame, *asked, names, _plain(people, names), show, rules, judged)
 
 
-def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
-    """The headed parts of a prompt as people read them: rows below a head become tables."""
-    sections: list[Section] = []
+def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[LabelSection, ...]:
+    """Return the headed parts of a prompt for people to read: rows below a heading become a table."""
+    sections: list[LabelSection] = []
     for label, text in blocks:
         if label not in _ROWS:
             sections.append((_title(label), text))
@@ -499,7 +499,7 @@ def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
 
 
 def _plain(people: Iterable[Agent], names: Sequence[str]) -> tuple[str, ...]:
-    """Names that blinding leaves in texts."""
+    """Return the names that blinding leaves in texts."""
     every = {name for person in people for name in (person.id, person.family) if name}
     return tuple(sorted(name for name in every if anonymise(name, names).text == name))
 
@@ -521,7 +521,7 @@ def _of_table(folder: RunFolder) -> Texts:
         what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
         raise InputError(source, [Problem("scale", what)])
     table = read.table.to_pydict()
-    # What the answers are to: a column of that name; one that names the items only if it holds sentences.
+    # Show a column with a name of `_MATERIAL`, such as the prompt, unless it has a role or holds no sentences.
     taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
     there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
     columns = (_cells(rows, column, read.row) for column in there if column not in taken)
@@ -542,10 +542,10 @@ def _of_table(folder: RunFolder) -> Texts:
     people = [Agent(id=name, family=maker) for name, maker in (*makers, *read.families.items())]
     names = blinding_names(people)
 
-    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
-        shown: dict[str, Shown] = {}
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
+        shown: dict[str, ShownCycle] = {}
         for cycle, members in cycles.items():
-            groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
+            groups: defaultdict[str, dict[str, tuple[LabelSection, ...]]] = defaultdict(dict)
             for name in members:
                 text, material = texts[name]
                 groups[material][name] = (("", anonymise(text, names).text or "(no text)"),)
@@ -557,7 +557,7 @@ def _of_table(folder: RunFolder) -> Texts:
 
     hint = f"{low} is the lowest grade, {high} the highest." if high - low > 1 else ""
     titles = zip(frame.dimensions, read.dimensions, strict=True)
-    questions = tuple(Question(name, _title(title), hint) for name, title in titles)
+    questions = tuple(LabelScale(name, _title(title), hint) for name, title in titles)
 
     def judged() -> Comparisons:
         columns = Columns.of(read.table, source, read.dimensions, read.scale)
@@ -567,26 +567,26 @@ def _of_table(folder: RunFolder) -> Texts:
 
 
 def _cells(rows: Rows, column: str, row: Any) -> list[str]:
-    """A column as text, at some rows."""
+    """Return a column as text, at the given rows."""
     values = rows.column(column).to_pylist()
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
 
 
-def _table_frame(checked: Checked, read: ScoresRead) -> Frame:
-    """What people can grade of a table that was checked."""
+def _table_frame(checked: Checked, read: ScoresRead) -> SamplingFrame:
+    """Return the records of a checked table that people can grade."""
     names, plan = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,), checked.study
     graded = bool(read.people)
-    return Frame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
+    return SamplingFrame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
 
 
-def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
-    """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
+    """Return the records that people can grade: of a run, an import (by ``rubric``), a judged season or a table."""
     if folder.check.is_file():
         checked, _, read = read_again(folder)
         return _table_frame(checked, read)
     folder.require()
     if SEASON.holds(folder):
-        from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people
+        from assaymark.workflow.tracks.season_judge import judged_frame  # needs grades of people itself
 
         return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
@@ -598,13 +598,13 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
+    return SamplingFrame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(
     folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
 ) -> Draw:
-    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given."""
+    """Draw cycles of a run or a checked table for people to grade, and store the draw; defaults are the plan's."""
     frame = frame_of(folder)
     if frame.graded:
         what = "people's grades are in the table already; a sample is drawn before the first grade"
@@ -619,7 +619,7 @@ def draw_cycles(
 
 
 def draw_lines(folder: RunFolder, draw: Draw) -> list[str]:
-    """What `assaymark draw` prints."""
+    """Return the lines that `assaymark draw` prints."""
     clusters = len({draw.strata[name] for name in draw.units})
     drew = f"drew {len(draw.units)} of {len(draw.frame)} cycles in {clusters} clusters (seed {draw.seed}, {draw.at})"
     elsewhere, label = f"assaymark import human FILE --out {folder.path}", f"assaymark label {folder.path}; "

@@ -1,4 +1,4 @@
-"""`assaymark lock`: fix the plan, and everything it depends on, before a judge is called."""
+"""`assaymark lock`: fix a plan, and everything that it depends on, before any judge is called."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, read_text
-from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store, Table
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, RecordTable, Store
 
 _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
 def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from. Returns those
-    that were cut now."""
+    """Cut the cycles of a study; write their contexts into a run folder, and their origins into another table. Returns
+    the cycles that were cut now."""
     if study.substrate is None:
         return []
     store = Store(folder)
@@ -53,7 +53,7 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
     basis: dict[str, str | None] = {"substrate": content_id({"substrate": chosen, "task": task_text()})}
     if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
         return []
-    # The same contexts without the rest are what a kill between two tables leaves.
+    # Equal contexts without the other tables are left by a kill in between.
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
     cycles: list[cutting.Cycle] = []
@@ -71,7 +71,7 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
-    """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
+    """Cut the cycles of a substrate; with ``cycles`` only the first so many of each regime."""
     total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
     made = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
@@ -79,7 +79,7 @@ def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycl
 
 
 def source_of(substrate: Substrate) -> cutting.MinuteSource:
-    """Where the minutes of a substrate come from."""
+    """Return the source of a substrate's minute bars: synthetic, or a file."""
     synthetic, windows = substrate.source == "synthetic", substrate.windows or {}
     return (
         cutting.synthetic_minutes(substrate.seed)
@@ -89,7 +89,7 @@ def source_of(substrate: Substrate) -> cutting.MinuteSource:
 
 
 def unsanitised(cycle: cutting.Cycle) -> rec.Context:
-    """A cycle as it would be shown with dates, names and levels left in: what a date probe has to be able to date."""
+    """Return a cycle's context with its dates, names and price levels: the positive control of a date probe."""
     shown = cycle.context
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
     times = tuple(when + shift for when in shown.series[0].times)
@@ -107,7 +107,7 @@ def unsanitised(cycle: cutting.Cycle) -> rec.Context:
 def probe_dates(
     folder: RunFolder, study: Study, models: Mapping[str, Model] | None, made: Sequence[cutting.Cycle] = ()
 ) -> tuple[cutting.ProbeResult, ...]:
-    """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
+    """Date each cycle by its price ranges and by asking the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
@@ -116,7 +116,7 @@ def probe_dates(
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
     for cycle, moment in zip(cycles, moments, strict=True):
-        # Under their true names: the probe is given more than an agent could know.
+        # With their true names: the probe may know more than an agent.
         shown = [
             cutting.Bars(
                 cycle.names[series.instrument], np.arange(len(series.times)),
@@ -145,16 +145,16 @@ def probe_dates(
 
 
 def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> list[CallSpec]:
-    """Every call that the model probe of a study makes; ``cycles`` are its sample, where that is known."""
+    """Return every call of a study's model probe; ``cycles`` is its sample, cut here by default."""
     if study.substrate is None or (model := study.substrate.date_probe.model) is None:
         return []
-    # A model before sanitised cycles, then before the same with everything left in.
+    # First the sanitised cycles, then the same cycles unsanitised.
     cycles = cycles or sample_of(study.substrate)
     return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
 def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
-    """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
+    """Return the sample of a date probe from ``made`` or newly cut cycles: the first ones of every regime."""
     size = substrate.date_probe.sample
     each = -(-size // len(substrate.regimes))
     sample = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
@@ -162,7 +162,7 @@ def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[
 
 
 FORMAT: Final = "assaymark lock 2"
-STUDY: Final = runs.Track(
+STUDY: Final = runs.LockKind(
     format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
@@ -170,14 +170,14 @@ STUDY: Final = runs.Track(
     },
     texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
 )  # fmt: skip
-"""The kind of run that a study is, as far as its lock goes."""
+"""The format and the messages of a study's lock."""
 _FIRST: Final = "1"
-"""The parser of locks that name none."""
+"""The parser of locks that do not name one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Locked(Result):
-    """A locked plan, checked against the records and texts it was locked on."""
+    """A locked plan, checked against the records and texts that it was locked on."""
 
     study: Study
     rubric: Rubric
@@ -195,12 +195,12 @@ class Locked(Result):
 
     @property
     def reading(self) -> dict[str, str | None]:
-        """What judgments are made from, beside replies. Runs of the first parser do not name it."""
+        """The basis of judgments apart from replies: plan hash and parser, the latter left out for the first parser."""
         return {"plan": self.plan_hash} if self.parser == _FIRST else {"plan": self.plan_hash, "parser": self.parser}
 
     @property
     def amended(self) -> tuple[str, ...]:
-        """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
+        """The plan fields that amendments changed, sorted; a change to the rules of version 2 does not count."""
         changes = (amendment.fields for amendment in self.amendments if "version" not in amendment.fields)
         return tuple(sorted({name for fields in changes for name in fields}))
 
@@ -209,9 +209,9 @@ def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
     first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
-    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
+    """Lock a study in a run folder: validate it, run the preflight, hash it; ``first`` makes one trial call a model."""
     if folder.lock.is_file():
-        STUDY.stored(folder)  # what is locked here may be no study, or of version 1
+        STUDY.stored(folder)  # raises if the lock is not of a study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None or folder.check.is_file() else nullcontext():
         cycles = prepare(folder, study)
@@ -239,7 +239,7 @@ def lock(
 def check_plan(
     folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True,
 ) -> dict[str, JSON]:  # fmt: skip
-    """Validate a study against the records of a run folder, and run the preflight; returns what its lock says of it."""
+    """Validate a study against the records of a run folder and run the preflight; returns the fields for its lock."""
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
@@ -272,19 +272,19 @@ def write_plan(
     folder: RunFolder, study_text: str, checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = (),
     amendments: Sequence[str] = (), preregistered: bool = True,
 ) -> None:  # fmt: skip
-    """Write the plan, then the lock that names it and says what the date probes found."""
+    """Write the plan, then its lock with the results of the date probes."""
     write_atomic(folder.plan, study_text)
     lock = study_lock(checked, locked_at, probes)
     runs.write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
 def study_lock(checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
-    """The lock of a study that was not amended."""
+    """Return the lock of a study without amendments."""
     return STUDY.new_lock(**checked, locked_at=locked_at, date_probes=list(probes), parser=PARSER)
 
 
 def open_locked(folder: RunFolder) -> Locked:
-    """The locked plan of a run folder."""
+    """Read the locked plan of a run folder. Raises `PlanError` if the plan or its records changed after the lock."""
     folder.require()
     stored = STUDY.stored(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
@@ -301,7 +301,7 @@ def open_locked(folder: RunFolder) -> Locked:
 
 
 def texts_of(study: Study) -> dict[str, str]:
-    """Every text that a study uses, by name: its rubrics, and what judges and agents are told."""
+    """Return every text of a study by name: its rubrics, and the prompts of judges and agents."""
     texts = plan_texts(rubric_of(study.rubric))
     if study.anchor_probe is not None:
         texts |= plan_texts(load_rubric(study.anchor_probe.rubric))
@@ -311,15 +311,15 @@ def texts_of(study: Study) -> dict[str, str]:
 
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
-    """What the plan is locked on: the records, and the grades of people if it has any."""
-    tables: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
+    """Return the digests of the tables that a plan is locked on: records, and grades of people on its panel."""
+    tables: list[RecordTable[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
     if any(judge.human for judge in study.judges):
         tables.append(HUMAN)
     return {table.name: store.content(table) or "absent" for table in tables}
 
 
 def lock_lines(locked: Locked) -> list[str]:
-    """What `assaymark lock` prints: the fingerprint and what the design can conclude."""
+    """Return the lines that `assaymark lock` prints: the plan hash and the power of the design."""
     report = locked.preflight
     test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
     n = report["clusters"]
@@ -349,28 +349,28 @@ def lock_lines(locked: Locked) -> list[str]:
     return [*lines, *(f"warning: {text}" for text in report["warnings"])]
 
 
-# --- What a study is about, and whether all that its plan names exists ------------------------------------------------
+# --- The decisions of a study, and checks of everything that its plan names -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The decisions a study is about, control cells included, and how many were left out for which reason."""
+    """The decisions of a study, control cells included, and the number excluded for each reason."""
 
     decisions: tuple[rec.Decision, ...]
     excluded: Mapping[str, int]
 
     @property
     def honest(self) -> tuple[rec.Decision, ...]:
-        """Those that are ranked."""
+        """The decisions that are ranked."""
         return self.cell("honest")
 
     def cell(self, kind: rec.DerivationKind) -> tuple[rec.Decision, ...]:
-        """Those of one control cell."""
+        """Return the decisions of one control cell."""
         return tuple(decision for decision in self.decisions if decision.derivation.kind == kind)
 
 
 def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
-    """The decisions that a study's ``[records]`` asks for, in the order given."""
+    """Return the decisions that ``[records]`` of a study selects, in their order."""
     reasons = [judging.left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(decision for decision, reason in zip(decisions, reasons, strict=True) if reason is None)
@@ -381,7 +381,7 @@ def checked_rubric(
     study: Study, source: str, decisions: Sequence[rec.Decision], selection: Selection,
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
 ) -> Rubric:  # fmt: skip
-    """The rubric of a study, after everything that the study names was found."""
+    """Return the rubric of a study after checking every name in the study; raises `InputError` with all problems."""
     agents = sorted({decision.agent.id for decision in decisions})
     problems = [*_unknown("records.agents", "agent", study.records.agents or (), agents)]
     for at, agent in enumerate(study.agents):
@@ -427,12 +427,12 @@ def checked_rubric(
 
 
 def _unknown(place: str, kind: str, names: Iterable[str], options: Collection[str]) -> Iterator[Problem]:
-    """A problem for each of some names that is not known."""
+    """Return a problem for each name that is not among the options."""
     return (Problem(place, str(UnknownNameError(kind, name, tuple(options)))) for name in names if name not in options)
 
 
 def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
-    """Where a plan and its rubric, or its rubric and those who grade by it, do not fit."""
+    """Yield each mismatch between a plan and its rubric, and between the rubric and those who grade by it."""
     if study.rubric.name != rubric.version:
         yield Problem("rubric.name", f"is the version in the rubric, {rubric.version} (got {study.rubric.name})")
     if study.scale != rubric.scale:
@@ -460,22 +460,22 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
 
 
 def study_text(path: Path) -> str:
-    """The text of a study file, with the rubric that ``rubric.file`` names in its place."""
+    """Return the text of a study file, with the content of the rubric that ``rubric.file`` names."""
     return _with_rubric(path, "study file", ("rubric", "file"), "text")
 
 
 def read_study(path: Path) -> Study:
-    """The study in a file."""
+    """Read the study in a file."""
     return parse_study(study_text(path), str(path))
 
 
 def bench_text(path: Path) -> str:
-    """The text of a benchmark file, with the rubric whose path is ``rubric`` in its place."""
+    """Return the text of a benchmark file, with the content of the rubric whose path is ``rubric``."""
     return _with_rubric(path, "benchmark file", ("rubric",), "rubric")
 
 
 def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
-    """A plan with the content of the rubric whose path stands at a place, under ``name``."""
+    """Return a plan's text with the rubric file named at ``place`` replaced by its content, under ``name``."""
     text, source = read_text(path, what), str(path)
     file = _value_at(text, source, place)
     if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
@@ -499,7 +499,7 @@ def _value_at(text: str, source: str, place: Sequence[str]) -> object:
 
 
 def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[rec.Decision]:
-    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster."""
+    """Return the planned decisions as far as the plan determines them: agent, cycle and cluster."""
     planned = [(key, spec.name, spec.family, rec.Derivation()) for key in cycles for spec in study.agents]
     for kind, count in study.controls.wanted.items():
         for number, key in enumerate(itertools.islice(itertools.cycle(cycles), count), start=1):
@@ -518,14 +518,14 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
 
 
 def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
-    """Why nobody provides a model, in words; None if somebody does, or nobody is to be asked."""
+    """Return why no provider has a model; None if one has, or if ``models`` is None."""
     if isinstance(models, Models):
         return models.problem(name)
     return None if models is None or name in models else str(UnknownNameError("model", name, tuple(models)))
 
 
 def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """What is wrong with an agent; ``place`` is where the file names it."""
+    """Yield the problems of an agent, each located below ``place`` in the plan."""
     built_in, what = reference_agents(), "cannot decide; built-in models that can"
     problems = list(_problems(place, agent, models, agent_argument_problems, built_in, what))
     yield from problems
@@ -535,7 +535,7 @@ def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | N
 
 
 def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """That an agent of one's own does not answer: nobody at its address, or its callable cannot be imported."""
+    """Yield a problem if an external agent is unavailable: no reply at its address, or an import of it that fails."""
     if models is None or not is_outside(agent.model) or unknown_model(agent.model, models) is not None:
         return
     try:
@@ -545,12 +545,12 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
 
 
 def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """What is wrong with a judge of single decisions; nothing with a person."""
+    """Return the problems of a judge of single decisions; none for a person."""
     return iter(()) if judge.human else _problems(place, judge, models, argument_problems)
 
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """What is wrong with a judge of seasons; nothing with a person."""
+    """Return the problems of a judge of seasons; none for a person."""
     what = "cannot read whole records; reference models that can"
     arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
     return iter(()) if judge.human else _problems(*arguments)
@@ -561,7 +561,7 @@ def _problems(
     argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
     what: str = "",
 ) -> Iterator[Problem]:  # fmt: skip
-    """That nobody has a model, that it is built in but none of ``built_in``, or what its arguments lack."""
+    """Yield the problems of a model and its arguments; a built-in model must be among ``built_in`` if given."""
     model = asked.model
     if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)

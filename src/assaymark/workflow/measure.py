@@ -1,4 +1,4 @@
-"""`assaymark measure`: judgments and evidence in, measurements out."""
+"""`assaymark measure`: compute measurements from judgments and evidence."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, ME
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
 UNSETTLED = "settlement"
-"""The rule that orders break which cannot be settled at all."""
+"""The rule reported as broken by orders that cannot be settled."""
 
 
 def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
-    """How the agents behaved that a study asked itself; nothing for imported records."""
+    """Measure the behaviour of a study's own agents; empty for imported records."""
     if locked.study.substrate is None:
         return []
     asked: defaultdict[str, list[Decision]] = defaultdict(list)
@@ -50,12 +50,12 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
 
 
 def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
-    """What a decision shows of the conduct of its agent, with every numeric limit, where there is a book."""
+    """Return the behaviour of an agent in one decision, with a check of each numeric limit if there is a portfolio."""
     usable = not unanswered(decision)
     checks: tuple[tuple[str, bool], ...] | None = None
     if usable and context.portfolio is not None:
         checks = ((UNSETTLED, False),)
-        # Amounts beyond what a float holds make sums of infinities.
+        # Amounts beyond the range of a float give infinite sums.
         with suppress(InputError, ValueError, OverflowError):
             fee = fee_of(context.constraints)
             after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee)
@@ -68,7 +68,7 @@ def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour
 
 
 def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
-    """The oracle's score of constraint awareness of every selected record that is made of orders, by record id."""
+    """Return the oracle's score of constraint awareness of each selected record that consists of orders, by id."""
     decisions: Sequence[Decision] = store.read(DECISIONS)
     return oracle_scores(decisions, store.each_context(), locked.study)
 
@@ -76,7 +76,7 @@ def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
 def oracle_known(
     locked: Locked, scores: Mapping[str, float], fixed: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
-    """Known scores by record with the oracle's among them, for `known_measurements`."""
+    """Return the known scores by record, including the oracle's, for `known_measurements`."""
     alike = scores if asked_alike(locked.rubric) else {}
     by_id = {name: {ORACLE_DIMENSION: float(score)} for name, score in alike.items()}
     return {name: {**by_id.get(name, {}), **fixed.get(name, {})} for name in {**by_id, **fixed}}
@@ -86,7 +86,7 @@ def measure(
     folder: RunFolder, oracle: Mapping[str, int] | None = None, analysed: Analysed | None = None,
     evidence: Sequence[Measurement] | None = None,
 ) -> int:  # fmt: skip
-    """Measure the panel, the agents, the control cells and the evidence of a judged run; how many measurements."""
+    """Measure panel, agents, control cells and evidence of a judged run; returns the number of measurements."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
     if study.human.grades:
@@ -113,11 +113,11 @@ def _measured(
     store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None,
     evidence: Sequence[Measurement] | None,
 ) -> list[Measurement]:  # fmt: skip
-    """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
+    """Return all measurements; parts that a verdict needs and the plan left out are included as not measured."""
     scores, panel = analysed or (Scores.of(store, locked), None)
     study, honest, records = locked.study, scores.honest, scores.selection.honest
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
-    # The plan's covariates beside length, by name and trajectory.
+    # The plan's covariates other than length, by name and trajectory.
     names = [name for name in study.claims.covariates if name != "log2"]
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: counts[name] for key, counts in texts.items()} for name in names}
@@ -134,8 +134,8 @@ def _measured(
     oracle = (scored_by_oracle(store, locked) if scored is None else scored) if study.oracle else {}
     if study.oracle:
         measurements += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
-    # What a faultless judge would give, where the construction of a control record fixes it.
-    # Controls of this package know it on 1..5 alone.
+    # The scores of a faultless judge, for control records whose construction fixes them.
+    # Controls made by this package have known scores on the scale 1..5 only.
     ours = study.scale != SCALE and MADE_HERE
     entries = (
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
@@ -154,7 +154,7 @@ def _measured(
         if record.replicate == 1
     )
     measurements += metrology.flagged_measurements(flagged, level)
-    # The same judge under two rubrics, on the trajectories where both of its grades can be used.
+    # The same judge under two rubrics, on the trajectories that it graded usably under both.
     anchor = study.anchor_probe
     if anchor is not None and store.digest(ANCHOR) is not None:
         after = _scores(store.read(ANCHOR))
@@ -166,7 +166,7 @@ def _measured(
             {name: decision.agent.id for name, decision in both}, {name: decision.cluster for name, decision in both},
             load_rubric(anchor.rubric).changed(locked.rubric), anchor.judge, anchor.rubric, study,
         )  # fmt: skip
-    # What the outside judge said, or why it was not asked.
+    # The scores of the held-out judge, or why it was not asked.
     plan = metrology.contested(panel, study)
     answered = store.done(PROBE, probe_basis(locked, store, plan))
     share = dict(zip(honest.dimensions, honest.weights.tolist(), strict=True))
@@ -180,9 +180,9 @@ def _measured(
         cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
         study=study,
     )  # fmt: skip
-    # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
-    # one by one: all of them at once are what would take the most memory of a run. What is about no instrument says
-    # nothing of chance, so that neither the prompt nor free facts are read for it.
+    # Numbers checked against the context, which the chance rate needs as well. Contexts are indexed one at a time: all
+    # at once would take the most memory of a run. Facts without an instrument do not enter the chance rate, so neither
+    # the prompt nor free facts are read for it.
     if evidence is None:
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
@@ -195,7 +195,7 @@ def _measured(
 
 
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
-    """One judge's mean score of each trajectory over its usable trials, by dimension."""
+    """Return the mean score of each trajectory over one judge's usable trials, by dimension."""
     trials: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for judgment in judgments:
         if judgment.status == "ok":

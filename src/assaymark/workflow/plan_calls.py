@@ -1,4 +1,4 @@
-"""`assaymark plan-calls`: which extra judge calls would most likely move a claim to its next level, and a D-study."""
+"""`assaymark plan-calls`: simulate which extra judge calls most likely raise a claim by one level, and a D-study."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from assaymark.text import clean, count_of
 
 @dataclass(frozen=True, slots=True)
 class ClaimDesign:
-    """A D-study of one claim: which extension of the present design finds its gap with the plan's power."""
+    """A D-study of one claim: the cheapest extension of the design that has the plan's power for its difference."""
 
     state: str
     gap: float | None = None
@@ -56,15 +56,15 @@ class ClaimDesign:
 
 
 PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
-"""What a record and a judge call cost where no prices are given: calls are counted. ``human`` is that of a grade."""
+"""Default prices of a record and of a judge call, which count calls; ``human`` is the price of a grade by a person."""
 
 
 def claim_design(
     table: ScoreTable, study: Study, components: designs.Components, trials: float, claim: Claim,
     measurements: Sequence[Measurement], effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> ClaimDesign:  # fmt: skip
-    """The cheapest extension of the present design that finds the smallest difference which a claim rests on, or an
-    ``effect``; with a price of grades also one that people confirm."""
+    """Find the cheapest extension of the design that detects the smallest difference behind a claim, or an ``effect``;
+    with a price of human grades, also the cheapest one that people confirm."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
     comparisons = Comparisons.of_table(table, study)
@@ -73,7 +73,7 @@ def claim_design(
     with suppress(NotMeasurableError):
         liking = np.array([reliability.judge_agent_variance(means) for means in comparisons.judge_means])
         estimated = reliability.contrast_components(comparisons.cells, comparisons.cluster, liking)
-    # The smallest difference that the claim rests on, in its direction; None where one is missing or not above 0.
+    # The smallest difference behind the claim, in its direction; None if one is missing or not above 0.
     high, *low = claim.subjects
     gaps = [
         item.value if item.labels["high"] == high and item.value is not None and item.value > 0 else None
@@ -88,7 +88,7 @@ def claim_design(
         if estimated is not None:
             state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
         return ClaimDesign(state)
-    # The level at which one contrast of a leader, or a single pair at the first step, is tested.
+    # The level of the test of one contrast of a leader, or of a single pair in the first step.
     share, dimensions = 1.0, len(comparisons.names) - 1
     if dimensions > 1 and designs.dimensions_claimed(study):
         share = study.inference.aggregate_share
@@ -119,7 +119,7 @@ def claim_design(
 
 
 def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> Iterator[str]:
-    """The D-study in lines of at most 80 characters; the size of a difference that is withheld is not said."""
+    """Yield the D-study in lines of at most 80 characters; a suppressed difference is not quantified."""
     if design.state != "ok":
         yield f"D-study: not computed: {design.state}."
         return
@@ -160,7 +160,7 @@ def _sizes(size: Mapping[str, int]) -> str:
 
 
 STUDIES: Final = 200
-"""Simulated studies for each option: a share of one half is then known to about 7 points either way."""
+"""Simulated studies for each option: a share of one half has a 95 % interval of about 7 points either way."""
 
 CELL_TEXTS: Final = 100
 """Texts of the control cells A and B together (ValueBlindBench section 3.5: fifty each)."""
@@ -174,7 +174,7 @@ _NO_HELP: Final = {
 }
 
 MOST_TRIALS: Final = 50
-"""Of one judge, as in the study file."""
+"""The maximum number of trials of one judge, as in the study file."""
 
 ASSUMPTIONS: Final = (
     "The records that are there stay; new scores are drawn from the variance components of this panel.",
@@ -187,12 +187,12 @@ ASSUMPTIONS: Final = (
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
 )
-"""What simulated studies assume, in words."""
+"""The assumptions of simulated studies, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOption:
-    """One way to spend the budget: its name, what is done, and the number of judge calls."""
+    """One way to spend the budget: its name, a description, and the number of judge calls."""
 
     name: str
     words: str
@@ -203,7 +203,7 @@ class CallOption:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A claim below headline: its level now, the level aimed at, and why no calls can help where none can."""
+    """A claim below headline: its present level, the next one, and in ``state`` "ok" or why no calls can help."""
 
     claim: Claim
     level: Level
@@ -213,7 +213,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """How often a claim reached its next level in simulated studies under one option, with a Wilson interval."""
+    """Simulated studies in which a claim reached its next level under an option, as a count with a Wilson interval."""
 
     reached: int
     studies: int
@@ -222,13 +222,13 @@ class Prospect:
 
     @property
     def probability(self) -> float:
-        """Share of the simulated studies."""
+        """The share of simulated studies in which the level was reached."""
         return self.reached / self.studies
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CallPlan(Result):
-    """What each option would do for each claim."""
+    """The simulated effect of each option on each claim, the recommended option, and the D-study."""
 
     budget: int | None
     seed: int
@@ -245,7 +245,7 @@ class CallPlan(Result):
 
     @property
     def document(self) -> Mapping[str, object]:
-        """The plan for a program: as it is, with the prospects in a list and what is recommended."""
+        """The plan as JSON, with the prospects as a list and the name of the recommended option."""
         best = self.recommended()
         return {
             "budget": self.budget, "seed": self.seed, "focus": self.focus, "targets": self.targets,
@@ -257,7 +257,7 @@ class CallPlan(Result):
         }  # fmt: skip
 
     def recommended(self) -> CallOption | None:
-        """The cheapest option that does about as well as the best one for the focus."""
+        """Return the cheapest option that is statistically as good as the best one for the focus claim."""
         name = self.focus.claim.id if self.focus else ""
         prospects = {option: self.prospects.get((name, option.name)) for option in self.options}
         shares = {option: found for option, found in prospects.items() if found is not None and found.reached}
@@ -273,7 +273,7 @@ def plan_calls_report(
     budget_calls: int | None, seed: int, effect: float | None = None, prices: Mapping[str, float] = PRICES,
     claim: str | None = None, studies: int = STUDIES,
 ) -> CallPlan:  # fmt: skip
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
+    """Simulate which extra judge calls most likely raise a claim from no-claim to qualified, or on to headline."""
     below = {
         verdict.claim.id: verdict
         for verdict in verdicts
@@ -294,7 +294,7 @@ def plan_calls_report(
     adversarial = {name: verdict.adversarial_status for name, verdict in below.items()}
     targets = tuple(
         Target(one.claim, one.publication_level, NEXT[one.publication_level], _NO_HELP[one.adversarial_status])
-        # A claim below qualified may still get there while the rubric is construct-sensitive.
+        # A claim below qualified may still reach it while the rubric is construct-sensitive.
         if one.adversarial_status == "contaminated"
         or (one.adversarial_status == "construct-sensitive" and one.publication_level != "no-claim")
         else Target(one.claim, one.publication_level, NEXT[one.publication_level])
@@ -318,7 +318,7 @@ def plan_calls_report(
     cells = focus.aim == "headline" and adversarial[focus.claim.id] == "not tested"
     prospects: dict[tuple[str, str], Prospect] = {}
     rising: dict[str, float] = {}
-    # Without what simulated studies do not have, and with few resamples, which decide nothing.
+    # Without the parts that simulated studies lack, and with few resamples, which do not affect verdicts.
     components, plain = (
         designs.variance_components(table), replace(designs.averaged(table), lengths=None, incomplete=None),
     )  # fmt: skip
@@ -333,7 +333,7 @@ def plan_calls_report(
     options = tuple(option for option, *_ in ways)
     for place, option in enumerate(options):
         if option.state == "ok":
-            # The control cells alone change no score: one study shows what follows, and is no sample.
+            # The control cells alone change no score, so one study shows their effect without sampling error.
             repeats = 1 if option.name == "control cells" else studies
             reached = _simulated(ways[place], targets, adversarial, repeats, [seed, place])
             rising[option.name] = sum(reached.values()) / repeats
@@ -346,14 +346,14 @@ def plan_calls_report(
 
 
 def lines(plan: CallPlan) -> list[str]:
-    """The plan in words. What is withheld now is not said here either."""
+    """Return the plan in lines; suppressed values are left out here too."""
     target = plan.focus
     if target is None:
         return ["Every order claim of this study is a headline or beyond the reach of more calls."]
     claim = target.claim
     sentence = claim.statement if target.level != "no-claim" else suppressed_phrase(claim)
     if target.level == "no-claim" and len(claim.subjects) == 1:
-        # A focus on the leader would give away who that is.
+        # A claim on the leader would reveal its name.
         sentence = sentence.replace(f" for {claim.subjects[0]} ", " ")
     text = [f"{target.level} now, {target.aim} aimed at: {sentence}"]
     if target.state != "ok":
@@ -383,21 +383,21 @@ def lines(plan: CallPlan) -> list[str]:
     return [*text, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
 
 
-Way = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
-"""An option with what draws the records that it would lead to, and the plan that it would need."""
+Setup = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
+"""An option, a function that draws its simulated records, and the plan it needs."""
 
 
 def _ways(
     table: ScoreTable, study: Study, truth: Truth, components: designs.Components, budget: int, cells: bool
-) -> list[Way]:
-    """The ways to spend the budget; with control cells in each of them where these are missing."""
+) -> list[Setup]:
+    """Return the ways to spend the budget, each with control cells if these are needed."""
     trials, n = sum(judge.trials for judge in truth.panel), table.n
     spent = CELL_TEXTS * trials if cells else 0
     texts = f"{CELL_TEXTS} texts of control cells A and B for the whole panel"
     if spent > budget:
         state = f"not affordable: it needs {spent} calls"
         return [(CallOption("control cells", texts, spent, state, cells=True), None, study)]
-    ways: list[Way] = []
+    ways: list[Setup] = []
     left, price = budget - spent, n / len(table.cycles) * trials
     for part, name in ((left // 2, "half the new cycles"), (left, "new cycles")):
         if not (count := int(part / price)):
@@ -441,7 +441,7 @@ def _ways(
     ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
     if not cells:
         return ways
-    combined: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
+    combined: list[Setup] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
     for option, extend, plan in ways:
         name, both = f"control cells and {option.name}", f"{texts}, and {option.words}"
         combined.append((CallOption(name, both, spent + option.calls, option.state, cells=True), extend, plan))
@@ -449,14 +449,14 @@ def _ways(
 
 
 def _simulated(
-    way: Way, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
+    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
 ) -> dict[str, int]:
-    """In how many simulated studies each target reached its next level or a better one."""
+    """Return the number of simulated studies in which each target reached its next level or a better one."""
     option, extend, study = way
     assert extend is not None
 
     def of_claim(found: Comparisons, claim: Claim) -> tuple[list[int], int]:
-        """The pairs of a claim, and its scale."""
+        """Return the indices of a claim's pairs, and of its scale."""
         names = {found.agents.index(name) for name in claim.subjects}
         return [k for k, pair in enumerate(found.pairs) if names <= {*pair}], found.names.index(claim.dimension)
 
@@ -468,11 +468,11 @@ def _simulated(
         tests = OrderTests(Comparisons.of_table(table, study), OrderPlan.of(study))
         small = tests.panel.p <= study.inference.alpha + LEVEL_SLACK
         if not any(small[of_claim(tests.found, target.claim)].all() for target in targets):
-            continue  # whatever else is measured, no claim is published while one of its pairs has a larger p-value
+            continue  # no claim is published while one of its pairs has a larger p-value
         for claim in decide_claims(analyse_orders(table, study, rng), study, "simulated", variants=False):
             name = claim.claim.id
             if name in aims:
-                # Simulated studies have no control cells, so that field is carried over.
+                # Simulated studies have no control cells, so their status is carried over.
                 passed = option.cells and adversarial[name] == "not tested"
                 status: AdversarialStatus = "passed" if passed else adversarial[name]
                 level = publication_level(

@@ -1,4 +1,4 @@
-"""`assaymark gate` and `assaymark proofread`: a claim, or the sentences of texts, held against a finished run."""
+"""`assaymark gate` and `assaymark proofread`: check a claim, or the sentences of texts, against a finished run."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from assaymark.text import clean, visible
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 
 MOST_BYTES: Final = 8_000_000
-"""Size of a text up to which it is read."""
+"""Maximum size of a text in bytes."""
 
 _MARKS: Final[Mapping[Mark, tuple[str, str, str]]] = {
     "x": ("Supported", "", ""), "/": ("Only with its condition", "condition-missing", "warning"),
     "-": ("Not supported", "not-supported", "error"), "!": ("Contradicted", "contradicted", "error"),
     "?": ("Not decided by this run", "not-decided", "note"),
 }  # fmt: skip
-"""The marks in words, with the rule and the level that code hosts know them by."""
+"""Each mark in words, with its SARIF rule and level."""
 
 _WIDTH: Final = 80
 _INDENT: Final = " " * 11
@@ -42,7 +42,7 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 # --- The sentences of Markdown, HTML, LaTeX and plain text ------------------------------------------------------------
 
-# A text is overlaid by one of the same length, in which what is no prose is gone, so that every place stays known.
+# Text that is not prose is overwritten by characters of the same number, so that positions stay valid.
 
 Form = Literal["markdown", "html", "latex", "text"]
 
@@ -87,8 +87,8 @@ _ABBREVIATED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence as it is read, where it is in its document, and which block of text it belongs to."""
+class SentenceSpan:
+    """One sentence as read, its span in the document, and its block of text."""
 
     text: str
     start: int
@@ -98,19 +98,19 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Document:
-    """A text with its form, and what was found in it, in order, once `proofread` has read it.
+    """A text with its format; `proofread` returns it with its findings, in order.
 
-    ``keep`` says of which inline code the words are read, as the name of an agent.
+    ``keep`` is true for inline code that is read as prose, because it is the name of an agent.
     """
 
     path: Path
     text: str
     form: Form
     keep: Callable[[str], bool]
-    found: tuple[Placed, ...] = ()
+    found: tuple[PlacedFinding, ...] = ()
 
-    def sentences(self) -> Iterator[Sentence]:
-        """Every sentence of its prose, in order."""
+    def sentences(self) -> Iterator[SentenceSpan]:
+        """Yield every sentence of its prose, in order."""
         for block, segment in enumerate(re.finditer(f"[^{_BREAK}]+", "".join(self._overlaid()))):
             begin, text, at = segment.start(), segment[0], 0
             for stop in [*_END.finditer(text), None]:
@@ -123,11 +123,11 @@ class Document:
                 last = len(inner.rstrip(f" \t\r\n{_GONE}"))
                 if last > first:
                     words = inner[first:last].replace(_GONE, "")
-                    yield Sentence(words, begin + at + first, begin + at + last, block)
+                    yield SentenceSpan(words, begin + at + first, begin + at + last, block)
                 at = end
 
     def fixed(self) -> str:
-        """The text with conditions added and sentences replaced, as far as a supported one is near."""
+        """Return the text with missing conditions added and unsupported sentences replaced by nearby supported ones."""
         text = self.text
         for placed in reversed(self.found):
             finding, place = placed.finding, self.replaceable(placed.start, placed.end)
@@ -140,7 +140,7 @@ class Document:
         return text
 
     def replaceable(self, start: int, end: int) -> tuple[int, int] | None:
-        """The place of a sentence with the markup that opens or closes in it; None if it cannot be cut out."""
+        """Return the span of a sentence with the markup that opens or closes in it; None if it cannot be cut out."""
         text = self.text
         before = re.search(r"(?:[*_`~\[!]|<\w[^<>]{0,200}>){0,8}$", text[max(0, start - 400) : start])
         after = re.match(r"(?:[*_`~]|\][(\[][^\s()\[\]]{0,300}[)\]]|</\w{1,20}>){0,8}", text[end : end + 400])
@@ -153,16 +153,16 @@ class Document:
         return None
 
     def escaped(self, text: str) -> str:
-        """A sentence as this form writes it."""
+        """Escape a sentence for the format of this document."""
         if self.form == "latex":
             return re.sub(r"([%&_#$])", r"\\\1", text)
         return escape(text, quote=False) if self.form == "html" else text.replace("<", "&lt;")
 
     def _overlaid(self) -> Iterator[str]:
-        """The text, sign by sign, with blanks and marks in the place of what is no prose."""
+        """Return the characters of the text, with spaces and markers in place of everything that is not prose."""
         text, chars = self.text, list(self.text)
         marked, tagged = self.form == "markdown", self.form in ("markdown", "html")
-        if self.form == "latex":  # commands are gone, and what ends a block or an empty line breaks it
+        if self.form == "latex":  # remove commands; section commands and empty lines end a block
             at = 0
             while match := _VERBATIM.search(text, at):
                 end = text.find(f"\\end{{{match[1]}}}", match.end())
@@ -203,7 +203,7 @@ class Document:
         return (char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars)
 
     def _lines(self, chars: list[str], marked: bool) -> None:
-        """Blocks of lines: paragraphs, items, headings, cells of tables; without code between fences or indented."""
+        """Split lines into blocks (paragraphs, items, headings, table cells); blank out fenced and indented code."""
         fence, blank, quoted, item, at = "", True, False, False, 0
         for line in self.text.split("\n"):
             end = at + len(line)
@@ -223,7 +223,7 @@ class Document:
             elif marked and ((blank and indented and not item) or _DEFINITION.match(line) or _RULE.match(line)):
                 _fill(chars, at, end, _BREAK if _RULE.match(line) else " ")
             else:
-                # The marks at the beginning of a line: of a quote, of an item or a heading, of the cells of a row.
+                # The marker at the start of the line: quote, list item or heading, table row.
                 quote = _QUOTE.match(line) if marked else None
                 inner = 0 if quote is None else quote.end()
                 _fill(chars, at, at + inner, _GONE if quoted else _BREAK)
@@ -239,7 +239,7 @@ class Document:
             at = end + 1
 
     def _code_spans(self, chars: list[str]) -> None:
-        """Inline code: gone, except the names of agents."""
+        """Blank out inline code, except the names of agents."""
         ticks, places, until = list(re.finditer("`+", "".join(chars))), dict[int, list[int]](), 0
         for tick in ticks:
             places.setdefault(len(tick[0]), []).append(tick.start())
@@ -256,7 +256,7 @@ class Document:
                 _fill(chars, tick.start(), until)
 
     def _tags(self, chars: list[str]) -> None:
-        """Tags: those inside of a line are gone, others end a block, and some elements are not read at all."""
+        """Remove inline tags, let other tags end a block, and blank out elements that are not prose."""
         text = "".join(chars)
         lower, until = text.lower(), 0
         for tag in _TAG.finditer(text):
@@ -274,12 +274,12 @@ class Document:
 
 
 def form_of(name: str) -> Form:
-    """The form of a file by its name: Markdown, HTML, LaTeX, or plain text."""
+    """Return the format of a file by its suffix: Markdown, HTML, LaTeX, or else plain text."""
     return _FORMS.get(PurePath(name).suffix.lower(), "text")
 
 
 def _fill(chars: list[str], start: int, end: int, sign: str = " ") -> None:
-    """Overlay a place; line ends inside of blanks stay."""
+    """Overwrite a span with ``sign``; newlines stay, unless it is removed (`_GONE`)."""
     if end > start:
         chars[start:end] = [sign if char != "\n" or sign == _GONE else char for char in chars[start:end]]
 
@@ -288,7 +288,7 @@ def _fill(chars: list[str], start: int, end: int, sign: str = " ") -> None:
 
 
 def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
-    """The verdicts of a run folder, or of a ``verdicts.json`` by itself; ``aliases`` are of the form ``NAME=AGENT``."""
+    """Read the verdicts of a run folder or of a ``verdicts.json``; each alias is written ``NAME=AGENT``."""
     folder = RunFolder(path)
     file = path if path.is_file() else folder.verdicts
     if not path.exists():
@@ -325,7 +325,7 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
 
 
 def gate_lines(gated: Gated, at_least: str) -> list[str]:
-    """What `assaymark gate` prints: one line."""
+    """Return the line that `assaymark gate` prints."""
     conditions = f" Say also: {' '.join(gated.conditions)}" if gated.conditions else ""
     reason = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
     needed = "" if gated.passed else f"; {at_least} needed"
@@ -336,8 +336,8 @@ def gate_lines(gated: Gated, at_least: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A finding with its sentence, and where it is: lines and columns from 1, ``end_column`` behind its last sign."""
+class PlacedFinding:
+    """A finding with its sentence and span; lines and columns start at 1, ``end_column`` is exclusive."""
 
     file: str
     sentence: str
@@ -351,17 +351,17 @@ class Placed:
 
     @property
     def fails(self) -> bool:
-        """Whether the text has to be changed."""
+        """True if the text has to be changed."""
         return self.finding.mark in "/-!"
 
     @property
     def message(self) -> str:
-        """The mark, why, and what to write, in one line."""
+        """The mark, the reason, and the text to write, in one line."""
         return " ".join(f"{label} {text}".strip() for label, text in _said(self.finding))
 
     @property
     def view(self) -> dict[str, Any]:
-        """As JSON."""
+        """The finding as JSON."""
         one = self.finding
         return {
             "file": self.file, "line": self.line, "column": self.column, "end_line": self.end_line,
@@ -371,7 +371,7 @@ class Placed:
 
 
 def read_document(path: Path, run: Decided) -> Document:
-    """The text of a file that a person named, its line ends as they are."""
+    """Read a text file given by the user, with its line endings unchanged."""
     if not path.exists():
         raise missing(path, "file")
     problem, text = "" if path.is_file() else "is no file", ""
@@ -396,17 +396,17 @@ def read_document(path: Path, run: Decided) -> Document:
 
 
 def proofread(document: Document, run: Decided) -> Document:
-    """Hold every sentence of a text against the verdicts of a run."""
+    """Check every sentence of a text against the verdicts of a run."""
     ends = [match.start() for match in re.finditer("\n", document.text)]
-    findings: list[Placed] = []
+    findings: list[PlacedFinding] = []
 
-    def place(sentence: Sentence, finding: Finding) -> None:
+    def place(sentence: SentenceSpan, finding: Finding) -> None:
         first, last = bisect_left(ends, sentence.start), bisect_left(ends, sentence.end)
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
         columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
         text = clean(sentence.text, 1000)
         where = first + 1, columns[0], last + 1, columns[1]
-        findings.append(Placed(str(document.path), text, finding, sentence.start, sentence.end, *where))
+        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *where))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, sentence in enumerate(sentences):
@@ -424,12 +424,12 @@ def proofread(document: Document, run: Decided) -> Document:
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
-            place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
+            place(SentenceSpan(head, rows.start(), end, 0), Finding("?", _NOT_READ))
     return replace(document, found=tuple(sorted(findings, key=lambda placed: placed.start)))
 
 
 def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
-    """Write the changes of a text, and read it again; returns what is found then, and what was changed as a diff."""
+    """Write the fixed text and proofread it again; returns the new findings, and the changes as a diff."""
     new = text.fixed()
     if new == text.text:
         return text, []
@@ -443,11 +443,11 @@ def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
     return proofread(replace(text, text=new), run), shown
 
 
-# --- shown ------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _said(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The parts of a finding, each with its label: the mark, why, and what to add or to write."""
+    """Yield the parts of a finding with their labels: mark and reason, then the text to add or write."""
     reason, mark = clean(finding.why), f"[{finding.mark}]"
     head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
     if finding.mark == "!" and reason.startswith("the number differs"):
@@ -465,7 +465,7 @@ def _said(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -> Iterator[str]:
-    """What the terminal shows: each sentence with its line and its mark, at most 80 columns, and the counts."""
+    """Yield the terminal output: each sentence with its line and mark, at most 80 columns wide, and the counts."""
     if run.names.common:
         names = ", ".join(run.names.common)
         text = f'Not looked for, because their names are common words: {names}; give --alias "NAME=AGENT".'
@@ -503,7 +503,7 @@ def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -
 
 
 def github_lines(texts: Sequence[Document]) -> Iterator[str]:
-    """Workflow commands by which GitHub shows findings beside a pull request."""
+    """Yield workflow commands with which GitHub annotates a pull request."""
 
     def value(text: str, inside: bool = True) -> str:
         escaped = clean(text).replace("%", "%25")
@@ -517,7 +517,7 @@ def github_lines(texts: Sequence[Document]) -> Iterator[str]:
 
 
 def sarif(texts: Sequence[Document]) -> dict[str, Any]:
-    """Findings as SARIF 2.1.0, the format of code hosts."""
+    """Return the findings as SARIF 2.1.0, the format of code hosts."""
     rules = [
         {"id": name, "shortDescription": {"text": f"{words}."}, "defaultConfiguration": {"level": level}}
         for words, name, level in _MARKS.values() if name

@@ -1,4 +1,4 @@
-"""`assaymark report`: everything that was measured and decided, as pages and as a terminal summary."""
+"""`assaymark report`: the measurements and verdicts of a run as pages and as a terminal summary."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from assaymark.report import (
 )
 from assaymark.report.inputs import Example
 from assaymark.report.page import JUDGES, Frame, Link
-from assaymark.report.records.answers import Booklet
+from assaymark.report.records.answers import AnswerIndex
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
-from assaymark.report.records.judgments import Part as Judged
+from assaymark.report.records.judgments import JudgmentPart as Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
@@ -60,7 +60,7 @@ _PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_
 def substrate_view(
     locked: Locked, store: tables.Store
 ) -> tuple[tuple[CycleKey, ...], tuple[ProbeResult, ...], Example | None]:
-    """What a study showed its agents: cycles, date probes, an example; nothing where its records are imported."""
+    """Return the cycles, date probes and an example of a study with its own agents; all empty for imported records."""
     substrate = locked.study.substrate
     if substrate is None:
         return (), (), None
@@ -73,7 +73,7 @@ def substrate_view(
         except (KeyError, InputError) as exc:
             reason = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
             raise LedgerError(reason) from None
-    # One cycle with the honest decisions on it, agents in alphabetical order.
+    # The first cycle and the honest decisions on it, agents in alphabetical order.
     example, key = None, next((key for name in substrate.regimes for key in keys if key.regime == name), None)
     context = next((context for _, context in store.each_context({key.context_id} if key else ())), None)
     if key is not None and context is not None:
@@ -84,7 +84,7 @@ def substrate_view(
 
 
 def planted_agents(study: Study) -> tuple[PlantedView, ...]:
-    """What is planted in the reference agents of a study; empty when it has none."""
+    """Return the planted properties of a study's reference agents; empty if it has none."""
     words = ((agent, planted_words(agent.model, agent.args)) for agent in study.agents)
     return tuple(
         PlantedView(agent.name, agent.family, planted.rule, planted.properties)
@@ -94,29 +94,29 @@ def planted_agents(study: Study) -> tuple[PlantedView, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reported(Result):
-    """Where the page lies, what to show in the terminal, and the run that a notebook shows."""
+class StudyReport(Result):
+    """A written report: its first page, the terminal summary, and the run to display in a notebook."""
 
     page: Path
     summary: RenderableType
     run: AssayRun
 
     def _parts(self) -> Iterator[Part]:
-        from assaymark.report.notebook import study_parts  # here, because only notebooks need it
+        from assaymark.report.notebook import study_parts  # imported here, because only notebooks need it
 
         yield from study_parts(self.run)
         yield f"page: {self.page}"
 
 
-def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
-    """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
+def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> StudyReport:
+    """Write ``report/`` from the records of a finished run; a further language goes to a folder below it."""
     shown = study_shown(folder)
     replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
-    return Reported(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
+    return StudyReport(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
 def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
-    """For each model of a run how many calls are planned and how many have a reply; nothing without a ledger."""
+    """Return the planned and the answered calls of each model of a run; empty without a ledger."""
     if not folder.has_ledger:
         return {}
     with Ledger.open(folder.ledger, create=False) as ledger:
@@ -124,7 +124,7 @@ def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
 
 
 def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
-    """Write ``report/`` of a locked study without verdicts: how far it is, and the judges' own tests."""
+    """Write ``report/`` of a locked study without verdicts: its progress, and the datasheets of its judges."""
     from assaymark.report.site import LiveView, render_unfinished
 
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
@@ -140,14 +140,14 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     return folder.report / "index.html", view
 
 
-ShownStudy: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], Booklet, ReadCalls | None]"
-"""What the pages of a finished study are made from; the last reads its calls, None where no ledger can be asked."""
+StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], AnswerIndex, ReadCalls | None]"
+"""The contents of a finished study's pages; the last item reads its calls, None if no ledger is available."""
 
 
-def study_shown(folder: RunFolder) -> ShownStudy:
-    """Everything that the pages of a finished study show."""
+def study_shown(folder: RunFolder) -> StudyContents:
+    """Read the contents of a finished study's pages."""
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
-    paid: tuple[PaidView, ...] | None = None  # where the ledger is in a database that cannot be asked from here
+    paid: tuple[PaidView, ...] | None = None  # None if the ledger is in a database that cannot be reached
     try:
         paid = paid_views(folder)
     except LedgerError:
@@ -157,8 +157,8 @@ def study_shown(folder: RunFolder) -> ShownStudy:
     return run, sheets, stored_answers(folder), None if paid is None else calls_of(folder)
 
 
-def study_pages(shown: ShownStudy, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
-    """Every page of a study with those of its judges, as path and text."""
+def study_pages(shown: StudyContents, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+    """Yield every page of a study, those of its judges included, as path and text."""
     run, sheets, answers, read = shown
     yield from each_page(run, site, read, calls)
     if sheets:
@@ -168,7 +168,7 @@ def study_pages(shown: ShownStudy, site: Site = ALONE, calls: Calls = "all") -> 
 def gather(
     locked: Locked, store: tables.Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
-    """Everything the pages show, from the tables of a run."""
+    """Collect the contents of the pages from the tables of a run."""
     study, judgments = locked.study, store.read(tables.JUDGMENTS)
     selection = select(store.read(tables.DECISIONS), study)
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
@@ -200,19 +200,19 @@ def gather(
 
 
 def in_flight_bound(study: Study) -> int:
-    """The most calls that one hard kill can cause to be paid twice: one per open slot of each model at each address."""
+    """Return the most calls that one hard kill can bill twice: the open slots of each model at each address."""
     lanes = {(judge.model, judge.args.get("base_url"), judge.args.get("api_key_env")) for judge in asked(study)}
     return study.engine.concurrency * len(lanes)
 
 
 def asked(study: Study) -> tuple[JudgeSpec, ...]:
-    """Every model that a study may ask: the panel's, and the outside judge."""
+    """Return every judge model that a study may call: those of the panel, and the held-out judge."""
     probe = study.stability.probe
     return study.model_judges if probe is None else (*study.model_judges, probe)
 
 
 def planted_views(study: Study) -> tuple[PlantedView, ...]:
-    """What is planted in the reference judges of a panel, as the plan sets it; empty when the panel has none."""
+    """Return the planted properties of a panel's reference judges, as the plan sets them; empty if it has none."""
     views = []
     for judge in asked(study):
         if judge.model not in PLANTED:
@@ -237,7 +237,7 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
 
 
 def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[str, ...]:
-    """What the records lack, in words, most frequent first."""
+    """Return lines on what the records lack, most frequent first."""
     used = {decision.context_id for decision in decisions}
     contexts = store.columns(tables.CONTEXTS, "context_id", "completeness", "missing")
     shown = [row for row in contexts if row["context_id"] in used]

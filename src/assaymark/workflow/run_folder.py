@@ -1,4 +1,4 @@
-"""The folder of a run, and the only way files are written into it or into the folder of a site."""
+"""The layout of a run folder, its lock and amendments, and atomic writing into run folders and sites."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
 
 LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benchmark lock 1")
-"""The locks of version 1, whose rules published false orders."""
+"""The lock formats of version 1, whose rules published false rankings."""
 
 CHECKED: Final = Path("assaymark-check")
-"""Where `assaymark check` writes."""
+"""The folder that `assaymark check` writes by default."""
 
 PLAN_BYTES: Final = "plan_sha256"
 """The field of a lock that holds the sha256 of the bytes of ``plan.toml``."""
@@ -44,7 +44,7 @@ _ANCHOR: Final = "lock"
 
 
 class _At:
-    """A file or folder of a run, by its name."""
+    """Descriptor of a file or folder of a run, by its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,38 +59,38 @@ class RunFolder:
 
     path: Path
 
-    plan = _At("plan.toml")  # as it was given
+    plan = _At("plan.toml")  # as the user wrote it
     lock = _At("study.lock")
     ledger_url = _At("ledger.url")  # names the database that holds the ledger, without a password
     tables = _At("tables")
     verdicts = _At("verdicts.json")
     certificates = _At("certificates")
-    sums = _At("SHA256SUMS")  # of each file that is handed on, in the form of sha256sum
+    sums = _At("SHA256SUMS")  # of each published file, in the format of sha256sum
     amendments = _At("amendments")  # one dated and hashed file for each change of the plan after its lock
     datasheets = _At("datasheets")
-    publications = _At("publications")  # what each day's publication of a season claimed
+    publications = _At("publications")  # the claims of each day's publication of a season
     report = _At("report")
-    check = _At("check.json")  # how the table of scores was read that this folder was made from
-    labels = _At("labels")  # what people grade, under which ids, and each label as it was given
+    check = _At("check.json")  # for the folder of a checked table: how the table was read
+    labels = _At("labels")  # assignments to human graders, and every label as given
 
     @property
     def ledger(self) -> Path | str:
-        """Where every call, attempt, reply and source byte is: a file here, or the database that this folder names."""
+        """The store of calls, attempts, replies and source bytes: a file here, or the database named in this folder."""
         named = self.ledger_url
         return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
 
     @property
     def has_ledger(self) -> bool:
-        """Whether a ledger was begun: in a database it was when the database was named."""
+        """True if a ledger exists; one in a database is created when the database is named."""
         return isinstance(self.ledger, str) or self.ledger.is_file()
 
     @property
     def rationales(self) -> RunFolder:
-        """The run folder of the panel that graded what models said in a benchmark."""
+        """The run folder of the panel that graded the rationales in a benchmark."""
         return RunFolder(self.path / "rationales")
 
     def require(self) -> RunFolder:
-        """This folder, if records were imported into it."""
+        """Return this folder; raises `InputError` if no records were imported into it."""
         if not self.path.is_dir():
             raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
         if not (self.tables / "manifest.json").is_file():
@@ -100,13 +100,13 @@ class RunFolder:
         return self
 
     def refuse_others(self, ours: bool, what: str) -> None:
-        """`PlanError` where the folder holds files and they are not ``ours``."""
+        """Raise `PlanError` if the folder holds files and they are not ``ours``."""
         if not ours and self.path.is_dir() and any(self.path.iterdir()):
             raise PlanError(f"{self.path} holds other files; give the {what} a folder of its own (--out)")
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
-    """A record or mapping as JSON with sorted keys, an entry of each list or object a line; ``shared`` keeps parts."""
+    """Format a record or mapping as JSON with sorted keys, one entry a line; ``shared`` caches equal parts."""
     lines = []
 
     def text(part: Any, depth: int = 1) -> str:
@@ -135,9 +135,9 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
-    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
+    """Make ``folder`` hold exactly ``files`` (names relative to it); files of an earlier run are removed last."""
     targets = set()
-    with ThreadPoolExecutor(1) as disk:  # the next file is made while this one is written
+    with ThreadPoolExecutor(1) as disk:  # the next file is rendered while this one is written
         written: Future[Any] = disk.submit(int)
         for name, data in files.items() if isinstance(files, Mapping) else files:
             written.result()
@@ -146,7 +146,7 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
         written.result()
     for path in {path.parent for path in targets}:
         sync_folder(path)
-    for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
+    for path in sorted(folder.rglob("*"), reverse=True):  # contents of a folder before the folder
         if path.is_file() and path not in targets:
             path.unlink()
         elif path.is_dir() and not any(path.iterdir()):
@@ -155,7 +155,7 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a file that a person named."""
+    """Read a text file given by the user; raises `InputError` if it is missing or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -169,7 +169,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def missing(path: Path, what: str, advice: str = "") -> InputError:
-    """That a file or folder which a person named is not there, with those beside it that may have been meant."""
+    """Return the error for a missing file or folder given by the user, with similar names beside it as suggestions."""
     problem = f"{'a file, and no' if path.is_file() else 'no such'} {what}" + (f"; {advice}" if advice else "")
     try:
         names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
@@ -185,7 +185,7 @@ def missing(path: Path, what: str, advice: str = "") -> InputError:
 
 
 def read_json(path: Path, what: str) -> JSON:
-    """A JSON file that assaymark wrote."""
+    """Read a JSON file that assaymark wrote; raises `LedgerError` if it is damaged."""
     try:
         return json.loads(read_text(path, what))
     except json.JSONDecodeError as exc:
@@ -193,7 +193,7 @@ def read_json(path: Path, what: str) -> JSON:
 
 
 def kind_of(folder: RunFolder) -> Kind:
-    """What a run folder holds; a study where nothing says otherwise."""
+    """Return the kind of run in a folder; "study" by default."""
     form = str(read_lock(folder).get("format"))
     if "benchmark" in form or "season" in form:
         return "portbench" if "benchmark" in form else "season"
@@ -201,12 +201,12 @@ def kind_of(folder: RunFolder) -> Kind:
 
 
 def is_version_1(folder: RunFolder) -> bool:
-    """Whether a plan of version 1 is locked in a run folder."""
+    """True if a plan of version 1 is locked in a run folder."""
     return _lock(folder).get("format") in LOCKS_1
 
 
 def read_lock(folder: RunFolder) -> dict[str, Any]:
-    """The lock of a run folder as it was written, before anything in it is checked; without one, no fields."""
+    """Return the lock of a run folder, unchecked; empty without one. Raises `PlanError` if it is of version 1."""
     stored = _lock(folder)
     if stored.get("format") in LOCKS_1:
         raise PlanError(
@@ -217,25 +217,25 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
 
 
 require_version_2 = read_lock
-"""Refuses a run folder in which a plan of version 1 is locked."""
+"""Raises `PlanError` for a run folder in which a plan of version 1 is locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
-    """A kind of run, as far as its lock goes: study, season or benchmark."""
+class LockKind:
+    """A kind of run (study, season or benchmark) with the format and the messages of its lock."""
 
     format: str
-    absent: str  # said of a folder without a lock, as ``{0}``
-    others: Mapping[str, str]  # said of a lock whose format begins with a key
-    texts: str  # what a plan hash covers beside the file
-    restore: str  # what to do
+    absent: str  # message on a folder without a lock, which is ``{0}``
+    others: Mapping[str, str]  # messages on locks of other kinds, by the start of their format
+    texts: str  # the texts that a plan hash covers besides the plan
+    restore: str  # the remedy for an edited plan
 
     def holds(self, folder: RunFolder) -> bool:
-        """Whether a plan of this kind is locked in a run folder."""
+        """True if a plan of this kind is locked in a run folder."""
         return read_lock(folder).get("format") == self.format
 
     def stored(self, folder: RunFolder) -> dict[str, Any]:
-        """The lock of this kind in a run folder, before the plan is held against it."""
+        """Return the lock of this kind in a run folder, checked against the ledger but not against the plan."""
         if not folder.lock.is_file():
             table, path = "{0} is of a checked table, which has no such step; run: assaymark report {0}", folder.path
             places = ("FOLDER", path) if path.is_file() else (path, "FILE")
@@ -247,18 +247,18 @@ class Track:
                 if form.startswith(start):
                     raise PlanError(what.format(folder.path))
             raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
-        if isinstance(folder.ledger, Path):  # a database is asked when calls are made
+        if isinstance(folder.ledger, Path):  # a database is checked when calls are made
             _require_anchored(folder, stored, anchored(folder))
         return stored
 
     def new_lock(self, plan_hash: str, locked_at: JSON, **parts: JSON) -> dict[str, JSON]:
-        """The lock of a plan that was not amended; ``parts`` are the fields of this kind."""
+        """Return the lock of a plan without amendments; ``parts`` are the fields of this kind."""
         software = f"assaymark {__version__}"
         common = {"format": self.format, "software": software, "plan_hash": plan_hash, "locked_at": locked_at}
         return {**common, "amendments": [], "preregistered": True, **parts}
 
     def require_unedited(self, folder: RunFolder, fingerprint: str, stored: Mapping[str, Any]) -> None:
-        """Refuse a plan whose hash is not the one that was locked."""
+        """Raise `PlanError` if the hash of a plan is not the locked one."""
         if fingerprint != stored.get("plan_hash"):
             raise PlanError(
                 f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
@@ -274,12 +274,12 @@ def _lock(folder: RunFolder) -> dict[str, Any]:
 
 
 def write_sums(folder: RunFolder) -> None:
-    """Write down the sha256 of each file that is handed on, once they are all written; ``sha256sum -c`` reads it."""
+    """Write the sha256 of each published file, after all of them are written; ``sha256sum -c`` checks them."""
     write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in handed_on(folder).items()))
 
 
 def handed_on(folder: RunFolder) -> dict[str, str]:
-    """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
+    """Return the published files of a run, which no table manifest covers, with the sha256 of each."""
     below = [f"{name}/*.json" for name in ("certificates", "datasheets", "publications")]
     patterns = (*below[:2], "questions.jsonl", "stimuli.json", "verdicts.json", below[2])
     paths = (path for pattern in patterns for path in sorted(folder.path.glob(pattern)))
@@ -287,7 +287,7 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
 
 
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
-    """Write the lock of the plan that lies there, with the sha256 of its bytes."""
+    """Write the lock of the plan in the folder, with the sha256 of the plan's bytes."""
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
     anchors = anchored(folder)
     if anchors and not folder.lock.is_file():
@@ -298,7 +298,7 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
         return
 
     def anchor(*locks: Mapping[str, JSON]) -> None:
-        from assaymark.engine import Ledger  # here, because most commands open none
+        from assaymark.engine import Ledger  # imported here, because most commands open no ledger
 
         with Ledger.open(folder.ledger, create=False) as ledger:
             ledger.notes.set(_ANCHOR, canonical_json(list(locks)))
@@ -311,7 +311,7 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
 
 
 def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
-    """The lock as the ledger has it: none before its first call, two while it is being replaced."""
+    """Return the locks stored in the ledger: none before its first call, two while the lock is being replaced."""
     if not folder.has_ledger:
         return ()
     from assaymark.engine import Ledger
@@ -321,7 +321,7 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
-    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen."""
+    """Store the lock in the ledger before the first call under it, so that any later edit of a field is detected."""
     if not folder.lock.is_file():
         return
     stored, anchors = _lock(folder), json.loads(ledger.notes.get(_ANCHOR) or "[]")
@@ -335,7 +335,7 @@ def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
 
 
 def edited_fields(stored: Mapping[str, JSON], anchors: Sequence[Mapping[str, JSON]]) -> list[str]:
-    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none."""
+    """Return the fields in which a lock differs from the ledger's; empty if the ledger has none."""
     now, *then = ({name: canonical_json(value) for name, value in lock.items()} for lock in (stored, *anchors))
     if not then or now in then:
         return []
@@ -352,7 +352,7 @@ def _of_plan(locks: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[st
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes; a `LedgerError` if they cannot be read."""
+    """Return the sha256 of a file's bytes; raises `LedgerError` if they cannot be read."""
     try:
         with path.open("rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
@@ -362,7 +362,7 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
+    """Create ``path`` for the work in the block; a folder created here is removed again if the work fails."""
     RunFolder(path).refuse_others(not RunFolder(path).check.is_file(), "run")
     try:
         created = [parent for parent in (path, *path.parents) if not parent.exists()]
@@ -378,7 +378,7 @@ def new_folder(path: Path) -> Iterator[None]:
 
 
 MANIFEST: Final = "site.json"
-"""The file of a site that says what it shows and which of its files are ours."""
+"""The manifest of a site: what it shows, and which of its files assaymark wrote."""
 
 FORMAT: Final = "assaymark season site 1"
 
@@ -386,7 +386,7 @@ _NEW = ".new-"
 
 
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
-    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now."""
+    """Make ``site`` hold the pages that ``write`` puts into an empty folder; returns their paths in the site."""
     earlier = site_files(site, season, plan_hash)
     ours = (site / MANIFEST).is_file()
 
@@ -396,10 +396,10 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
 
     with new_folder(site):
         try:
-            say(earlier)  # from here on a kill leaves a folder that is known for what it is
+            say(earlier)  # from here on, a folder left by a kill is recognised as a site
             for left in site.glob(f"{_NEW}*"):
                 shutil.rmtree(left, ignore_errors=True)
-            # beside its place and so on the same disk: a page that cannot be made leaves the site as it was
+            # within the site, and so on the same disk: if a page cannot be made, the site stays unchanged
             with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as staged:
                 write(Path(staged))
                 names = sorted(str(path.relative_to(staged)) for path in Path(staged).rglob("*") if path.is_file())
@@ -422,7 +422,7 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
 
 
 def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
-    """The files of the site that lies there; none where the folder is empty or not there yet."""
+    """Return the files of the existing site; empty if the folder is empty or missing."""
     path, problem, stored = site / MANIFEST, "", None
     if not path.is_file():
         if not site.exists() or (site.is_dir() and not any(site.iterdir())):
@@ -439,14 +439,14 @@ def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
     if problem:
         raise InputError("--out", [Problem(str(site), f"{problem}; give a new or an empty folder")])
     assert isinstance(stored, dict)
-    # A name that somebody edited into the manifest may be of a file outside the folder.
+    # An edited manifest may name a file outside of the folder.
     inside = site.resolve()
     return tuple(
         name for name in stored["files"] if isinstance(name, str) and (site / name).resolve().is_relative_to(inside)
     )
 
 
-# --- What a changed plan leaves behind: one dated, hashed file a change, each naming the one before it ----------------
+# --- Amendments of a plan: one dated and hashed file each, with the digest of the previous one ------------------------
 
 
 AMENDMENT_FORMAT: Final = "assaymark amendment 1"
@@ -455,7 +455,7 @@ _KEYS: Final = frozenset(("format", "number", "date", "reason", "fields", "plan_
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """One change of a locked plan: when, why, and which fields went from what to what."""
+    """One change of a locked plan: date, reason, and the old and new value of each changed field."""
 
     number: int
     date: str
@@ -467,12 +467,12 @@ class Amendment:
 
     @property
     def stated(self) -> dict[str, JSON]:
-        """What ``verdicts.json`` says of it: neither its time nor its hashes."""
+        """The part of it in ``verdicts.json``, without its time and hashes."""
         return {"number": self.number, "reason": self.reason, "fields": dict(self.fields)}
 
 
 def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
-    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name."""
+    """Return the fields in which two plans differ, by dotted name, with both values; judges are matched by name."""
 
     def flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
         if isinstance(value, dict) and value:
@@ -496,7 +496,7 @@ def record_amendment(
     folder: RunFolder, earlier: Sequence[Amendment], now: datetime, reason: str,
     fields: Mapping[str, Mapping[str, JSON]], before: str, after: tuple[str, str],
 ) -> tuple[str, ...]:  # fmt: skip
-    """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""
+    """Write an amendment before the plan changes: from the hash ``before`` to the hash and text of ``after``."""
     raw = {
         "format": AMENDMENT_FORMAT, "number": len(earlier) + 1, "date": to_json(now), "reason": reason,
         "fields": fields, "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
@@ -507,7 +507,7 @@ def record_amendment(
 
 
 def undo_unfinished(folder: RunFolder, stored: Mapping[str, Any]) -> None:
-    """Take back an amendment that was killed between its file and the lock, which is ``stored``."""
+    """Undo an amendment that was killed before the lock, which is ``stored``, was written."""
     path = amendment_path(folder, len(stored.get("amendments", ())) + 1)
     if path.is_file():
         before = read_json(path, "amendment")["plan_before"]
@@ -517,12 +517,12 @@ def undo_unfinished(folder: RunFolder, stored: Mapping[str, Any]) -> None:
 
 
 def amendment_path(folder: RunFolder, number: int) -> Path:
-    """Where the amendment with this number lies."""
+    """Return the path of the amendment with this number."""
     return folder.amendments / f"{number:04d}.json"
 
 
 def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendment, ...]:
-    """The amendments that a lock names, in their order."""
+    """Read the amendments that a lock names, in order; raises `LedgerError` if one was edited."""
     amendments: list[Amendment] = []
     for number, digest in enumerate(digests, start=1):
         path = amendment_path(folder, number)

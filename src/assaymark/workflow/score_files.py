@@ -1,4 +1,4 @@
-"""`assaymark measure --judgments`: a bare table of scores made elsewhere, measured and put to the gates."""
+"""`assaymark measure --judgments`: measure a table of scores made elsewhere, and decide its claims."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     from assaymark.engine.compute import How
 
 STREAMED_FROM: Final = 2_000_000
-"""From so many rows on, a Parquet file is read in parts of which only sums are kept."""
+"""The number of rows from which a Parquet file is read in parts, of which only sums are kept."""
 
 _LISTED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """How much there is in a score table. ``left_out`` trajectories lack a usable score from some judge."""
+    """The size of a score table. ``left_out`` trajectories lack a usable score from some judge."""
 
     trajectories: int
     left_out: int
@@ -77,7 +77,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasuredTable(Result):
-    """What was found in a bare table of scores."""
+    """The measurements and verdicts of a table of scores."""
 
     source: str
     size: TableSize
@@ -96,11 +96,11 @@ class MeasuredTable(Result):
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """How many verdicts of each level."""
+        """The number of verdicts of each level."""
         return tally_of(self.verdicts)
 
     def lines(self) -> list[str]:
-        """What the terminal says: the size, the plan, agreement, and the claims that may be made."""
+        """Return lines for the terminal: size, plan, agreement, and supported claims."""
         size = self.size
         scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
         panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
@@ -121,7 +121,7 @@ class MeasuredTable(Result):
             form = self.study.rubric.coefficient
             what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
             text.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
-        # What so few clusters can show of orders on the aggregate; nothing where there are more.
+        # What few clusters can show of rankings by the overall score; nothing if there are more.
         pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
         most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
         if pairs and all(m.value is None for m in pairs):
@@ -153,7 +153,7 @@ def measure_table(
     named = planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
-    # A choice of agents needs the rows of a table, and so does the contamination probe.
+    # Selecting agents needs the rows of a table, as do the contamination probe and alpha.
     by_row = study is not None and (
         study.records.agents is not None or study.contamination is not None or study.rubric.coefficient == "alpha"
     )
@@ -164,7 +164,7 @@ def measure_table(
             raise PlanError(f"{path}: {needed}; measure it as one file")
         partitions = None if folder is None else folder.path / "partitions"
         sums = folder_sums(path, weights, computing or Computing(), partitions, named, scale)
-        # All partitions have the same columns, or there would be no sums.
+        # All partitions have the same columns, or they could not be summed.
         measured = _of_sums(path, sums, study, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
@@ -199,21 +199,21 @@ def measure_table(
 
 
 def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
-    """The dimensions that a plan names, if it names any."""
+    """Return the dimensions that a plan names; None if it names none."""
     claimed = () if study is None else (name for name in study.claims.dimensions or () if name != AGGREGATE)
     return tuple((study is not None and study.rubric.weights) or claimed) or None
 
 
 def is_large(path: Path) -> bool:
-    """Whether a file is Parquet with so many rows that it is read in parts."""
+    """True if a file is Parquet with enough rows to be read in parts."""
     if is_parquet(path):
-        with suppress(pa.ArrowException, OSError):  # whoever reads it says what is wrong
+        with suppress(pa.ArrowException, OSError):  # the reader reports the problem
             return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
     return False
 
 
 def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
-    """The study that stands in for a plan: the judges of a table with their families, and the protocol's defaults."""
+    """Return a study for a table without a plan: the table's judges with their families, and protocol defaults."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
@@ -224,7 +224,7 @@ def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("ho
 
 
 def study_toml(study: Study) -> str:
-    """A study as the text of a study file; what is at its default is left out."""
+    """Return a study as the text of a study file, without defaults."""
     fields = study.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
     for section, names in IN_POINTS.items() if study.scale != SCALE else ():
         fields[section] = fields.get(section, {}) | {name: getattr(getattr(study, section), name) for name in names}
@@ -235,7 +235,7 @@ def measure_columns(
     path: Path, columns: Columns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
-    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen."""
+    """Measure a table and decide its claims; ``planned`` if its plan was fixed before the scores were seen."""
     weights, lines = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
         agents = columns.names["agent"]
@@ -299,7 +299,7 @@ def _lacking(count: int, unit: str = "cycle") -> str:
 
 
 def _unused(columns: Sequence[str]) -> list[str]:
-    """What is said of numeric columns that nobody named a dimension."""
+    """Return a note on numeric columns that are not used as dimensions."""
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
@@ -309,7 +309,7 @@ def _decided(
 ) -> MeasuredTable:  # fmt: skip
     measurements = []
     called = unit if paired else "cluster"
-    # The same numbers with the words that are true where clusters, or items, stand for cycles.
+    # In tables where items or clusters take the place of cycles, the texts say so.
     words = {} if called == "cycle" else {"cycle": called}
     words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
     for item in found:
@@ -328,9 +328,9 @@ def _decided(
 
 
 def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
-    """How far length goes with the score, what the clusters after the cutoff say, and what the control cells do."""
+    """Measure length bias, contamination and control cells, as far as the table and the plan have them."""
     measurements: list[Measurement] = []
-    # Most tables have none of this, and need none of these modules.
+    # Most tables have none of these, and so load none of these modules.
     if honest.lengths is not None:
         from assaymark.metrology.length import style_measurements
 
@@ -343,7 +343,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         from assaymark.metrology.controls import Cell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
 
-        # Who wrote a control text is its agent, or that agent's family.
+        # The author of a control text is its agent's family or, without one, its agent.
         parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}
         composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
         cells = []
@@ -362,7 +362,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 def _require_fit(
     path: Path, study: Study, seen: Mapping[str, str], names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
 ) -> None:
-    """A plan is about the judges, dimensions and control cells of the table, or about another table."""
+    """Raise `PlanError` unless judges, families, dimensions and control cells of a plan are those of the table."""
     planned = {judge.name: judge.family for judge in study.judges}
     problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
     problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
@@ -382,14 +382,14 @@ def _require_fit(
 # --- A folder of partitions, summed one by one: in this process, in several, or on Ray ---------------
 
 FORMS: Final = ("*.parquet", "part=*/*.parquet")
-"""Where partitions lie in their folder."""
+"""Patterns of partition files below their folder."""
 
-_SHOWN: Final = 2  # problems of one partition
+_SHOWN: Final = 2  # problems listed for one partition
 
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """Where partitions are summed, how many at once, and how many seconds one may take; see `map_chunks`."""
+    """Settings for summing partitions: method, workers, Ray address, and seconds allowed each; see `map_chunks`."""
 
     how: How = "serial"
     workers: int | None = None
@@ -400,7 +400,7 @@ class Computing:
 def computing_of(
     how: str | None, workers: int | None, address: str | None, deadline_s: float | None
 ) -> Computing | None:
-    """What the command line says about it; None if nothing."""
+    """Return the settings from the options of the command line; None if none is given."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
     from assaymark.engine.compute import way
@@ -422,7 +422,7 @@ def folder_sums(
     folder: Path, weights: Mapping[str, float] | None, computing: Computing, cache: Path | None,
     dimensions: Sequence[str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
-    """The sums of all partitions below a folder."""
+    """Return the sum of all partitions below a folder."""
     from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
     from assaymark.engine.compute import usable_cores
     from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition
@@ -450,7 +450,7 @@ def folder_sums(
         "scale": list(scale),
     }
     chunks = [
-        # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
+        # The key is the digest, not the path: a moved folder is not summed again, a changed file is.
         Chunk(name, {"sha256": sha256, **asked}, {"path": str(path.absolute()), "threads": threads})
         for name, path, sha256 in zip(names, paths, digests, strict=True)
     ]
@@ -469,7 +469,7 @@ def folder_sums(
                 raise
             sums = exc.results
             for failure in exc.failures:
-                # The first problems of one file, so that every file is named before the list is cut.
+                # The first problems of each file, so that every file is named.
                 rest = ["and more in this file"] if len(failure.problems) > _SHOWN else []
                 problems += [Problem(failure.name, what) for what in (*failure.problems[:_SHOWN], *rest)]
     partitions = {names[index]: read_partition(sums[index]) for index in sorted(sums)}
@@ -481,7 +481,7 @@ def folder_sums(
 
 
 def partition_files(folder: Path) -> list[Path]:
-    """The files of a folder of partitions, of which there is at least one."""
+    """Return the partition files below a folder; raises `InputError` if there are none."""
     files = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
     if not files:
         raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])

@@ -1,4 +1,4 @@
-"""What this machine serves to its own browser, pages of runs and pages of grading; and one site of several runs."""
+"""Local servers for the pages of runs and for grading pages, and one site of several runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.label import label_page
 from assaymark.report.records.judgments import Calls
-from assaymark.report.site import FRONTS, FrontRun, LiveView, render_call, render_live, render_missing
+from assaymark.report.site import FRONTS, LiveView, SiteEntry, render_call, render_live, render_missing
 from assaymark.workflow import ask
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.check import open_checked
@@ -35,10 +35,10 @@ from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
-"""The address of this machine alone."""
+"""The loopback address."""
 
 EVERY: Final = ("", "0.0.0.0", "::")
-"""Where to listen for all addresses of this machine; requests name one of them, and never this."""
+"""Bind addresses that mean all addresses of this machine; no request names them as its host."""
 
 _KINDS: Final = {
     ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
@@ -50,7 +50,7 @@ _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
 _FRESH_S: Final = 1.0
 _LATELY_S: Final = 30.0
 _OWN: Final = frozenset({"localhost", HOST})
-_LARGEST: Final = 1 << 20  # bytes of a label, which has one comment
+_LARGEST: Final = 1 << 20  # maximum bytes of a label, which may have a comment
 _EVERYWHERE: Final = {
     "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
@@ -58,8 +58,8 @@ _EVERYWHERE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What is sent back for one request."""
+class Response:
+    """The response to one request."""
 
     status: int
     body: bytes = b""
@@ -67,8 +67,8 @@ class Answer:
     location: str = ""
 
 
-class Served:
-    """A run folder, or the folder of a site, as it is shown; `answer` is all there is to it."""
+class RunServer:
+    """A server of a run folder, or of the folder of a site; `answer` is its only operation."""
 
     def __init__(
         self, path: Path, hosts: frozenset[str] = frozenset(), *, clock: Callable[[], float] = time.monotonic
@@ -86,8 +86,8 @@ class Served:
         self._lock = threading.Lock()
         self._seen: list[tuple[float, LiveView]] = []
 
-    def answer(self, target: str, host: str | None) -> Answer:
-        """The answer to ``GET target``. Whatever the target is, nothing is raised."""
+    def answer(self, target: str, host: str | None) -> Response:
+        """Return the response to ``GET target``; errors become responses too."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in self.hosts:
             return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
         try:
@@ -96,16 +96,16 @@ class Served:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def _dynamic(self, path: str) -> Answer | None:
+    def _dynamic(self, path: str) -> Response | None:
         if self.site:
-            return Answer(302, location="/index.html") if path == "/" else None
+            return Response(302, location="/index.html") if path == "/" else None
         front = next((name for name in FRONTS if (self.folder.report / name).is_file()), None)
         if path == "/":
-            return Answer(302, location=f"/report/{front}" if front else "/live")
+            return Response(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
-            return Answer(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
+            return Response(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
@@ -118,58 +118,58 @@ class Served:
             return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
     def standing(self) -> LiveView:
-        """How far the run is, looked up once a second at most however many look on."""
+        """Return the progress of the run, read at most once a second for all viewers."""
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
                 models = standing_of(self.folder)
                 answered = sum(done for _, done in models.values())
-                # Replies a second since the oldest look that is not too old.
+                # The rate in replies a second since the oldest look within `_LATELY_S`.
                 self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)
                 rate = (answered - before.answered) / (now - then) if before and answered > before.answered else None
                 self._seen.append((now, LiveView(self.folder.path.resolve().name, models, rate)))
             return self._seen[-1][1]
 
-    def _file(self, path: str) -> Answer | None:
-        """A file that may be shown: below one of a few folders, of a kind that pages are made of, and no way out."""
+    def _file(self, path: str) -> Response | None:
+        """Serve a file from one of the shown folders, with a suffix of `_KINDS`; None for any other path."""
         root = self.folder.path.resolve()
         found = (root / path.lstrip("/")).resolve()
         roots = [root] if self.site else [root / name for name in _SHOWN]
         inside = any(found.is_relative_to(one) for one in roots) or (not self.site and found == root / "verdicts.json")
         if not inside or found.suffix not in _KINDS or not found.is_file():
             return None
-        return Answer(200, found.read_bytes(), _KINDS[found.suffix])
+        return Response(200, found.read_bytes(), _KINDS[found.suffix])
 
 
-def _page(html: str, status: int = 200) -> Answer:
-    return Answer(status, html.encode("utf-8", "replace"))
+def _page(html: str, status: int = 200) -> Response:
+    return Response(status, html.encode("utf-8", "replace"))
 
 
-def _missing(status: int, what: str) -> Answer:
+def _missing(status: int, what: str) -> Response:
     return _page(render_missing(what), status)
 
 
 def _host(name: str) -> str:
-    """A name or address of a machine as it stands in a ``Host`` header: lower case, and brackets around IPv6."""
+    """Return a host name or address in the form of a ``Host`` header: lower case, IPv6 in brackets."""
     plain = name.lower()
     return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
 
 
-class LabelDesk:
-    """The pages on which people grade; each label that they send is on the disk before it is confirmed."""
+class LabelServer:
+    """The server of grading pages; a label is on disk before it is confirmed."""
 
     def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.labelling, self._clock = labelling, clock
-        # In every address: no other page on this machine knows it, and so none can read or send anything.
+        # A secret in every address, so that no other page on this machine can read or send labels.
         self.token = secrets.token_urlsafe(16)
 
     def path(self, grader: str) -> str:
-        """The address of one grader's page."""
+        """Return the address of one grader's page."""
         return f"/{self.token}/{grader}/"
 
-    def answer(self, target: str, host: str | None) -> Answer:
-        """The answer to ``GET target``: a page, with the labels that were given so far."""
+    def answer(self, target: str, host: str | None) -> Response:
+        """Return the response to ``GET target``: a grading page with the labels given so far."""
         if host is None or _host(re.sub(r":\d+$", "", host)) not in _OWN:
             return _missing(421, "This server answers under 127.0.0.1 and localhost only.")
         grader = self._grader(target, "")
@@ -180,28 +180,28 @@ class LabelDesk:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
-        """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
+    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
+        """Store the label in ``POST target``, if the request comes from a page of this server."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
-            return Answer(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
+            return Response(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
         grader = self._grader(target, "save")
         if grader is None or kind != "application/json":
-            return Answer(404, b"no such page", _KINDS[".txt"])
+            return Response(404, b"no such page", _KINDS[".txt"])
         try:
             label: Any = json.loads(body)
         except ValueError:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
-            return Answer(400, problem.encode(), _KINDS[".txt"])
+            return Response(400, problem.encode(), _KINDS[".txt"])
         record = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
             self.labelling.add(grader, record | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
-            return Answer(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
-        return Answer(204)
+            return Response(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
+        return Response(204)
 
     def _grader(self, target: str, name: str) -> str | None:
-        """Whose page an address is, if its token is right."""
+        """Return the grader of an address; None if its token is wrong."""
         parts = urlsplit(target).path.split("/")
         if len(parts) != 4 or not secrets.compare_digest(parts[1].encode(), self.token.encode()) or parts[3] != name:
             return None
@@ -209,23 +209,23 @@ class LabelDesk:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands requests to what is served."""
+    """Passes requests to the served object."""
 
-    served: Served | LabelDesk
+    served: RunServer | LabelServer
     server_version = "assaymark"
     sys_version = ""
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer; to ``HEAD`` without the body."""
+        """Answer a ``GET``; a ``HEAD`` gets no body."""
         self._send(self.served.answer(self.path, self.headers.get("Host")))
 
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        """Take what a page sends where something is taken."""
+        """Store a label if grading pages are served; refuse any other ``POST``."""
         length = self.headers.get("Content-Length", "")
-        if not isinstance(self.served, LabelDesk):
+        if not isinstance(self.served, LabelServer):
             return self.send_error(501, "nothing is taken here")
         if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
             return self.send_error(413, "too large")
@@ -233,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         return self._send(self.served.take(self.path, body, host=host or "", origin=origin, kind=kind))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         self.send_response(answer.status)
         for name, value in {**_EVERYWHERE, **({"Location": answer.location} if answer.location else {})}.items():
             self.send_header(name, value)
@@ -244,19 +244,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the terminal is for the address."""
+        """Log nothing: the terminal shows the address."""
 
 
 def open_server(
     path: Path, host: str = HOST, port: int = PORT, *, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
-    """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
+    """Return a server of a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}
-    return listen(Served(path, frozenset({*named, *allowed})), host, port)
+    return listen(RunServer(path, frozenset({*named, *allowed})), host, port)
 
 
-def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPServer:
-    """A server of what is served, at an address; `InputError`: it is taken."""
+def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHTTPServer:
+    """Return a server at an address; raises `InputError` if the address is taken."""
     handler = type("Handler", (_Handler,), {"served": served})
     try:
         server = ThreadingHTTPServer((host, port), handler)
@@ -272,15 +272,15 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
 TITLE: Final = "Supported claims"
 
 _NAME: Final = "several runs"
-"""What a site of several runs is known by; which they are may change from one time to the next."""
+"""The name in the manifest of a site of several runs, the same whichever runs it has."""
 
 Write = Callable[[Path, Site], object]
 
 
 def join_runs(
     folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
-) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
-    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
+) -> tuple[tuple[SiteEntry, ...], tuple[Path, ...]]:
+    """Write one site of finished runs of any kind; returns the runs in menu order, and the files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
@@ -291,10 +291,10 @@ def join_runs(
     if problems:
         raise InputError("runs of a site", problems)
     runs.site_files(site, _NAME, "")
-    shown: dict[str, tuple[FrontRun, Write]] = {}
+    shown: dict[str, tuple[SiteEntry, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         note("reading the runs", at, len(folders))
-        # The name of its own folder where that is a plain one.
+        # The folder's name, reduced to letters, digits and hyphens.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in shown else f"{key}-{sha256_text(str(path))[:6]}"
         with watched(silent):
@@ -313,8 +313,8 @@ def join_runs(
     return tuple(fronts[key] for key in links), files
 
 
-def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    """What the first page says of a run, and what writes its pages to a folder."""
+def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
+    """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
         return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))

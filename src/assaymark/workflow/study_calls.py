@@ -1,4 +1,4 @@
-"""Planned calls of a study through the ledger and back as decisions and judgments; and a worker's share of them."""
+"""Calls of a study: planning them, making them through the ledger, and parsing replies; also the work of a worker."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN
 
 @dataclass(eq=False)
 class JudgingSession:
-    """A run folder, its plan, and whoever answers; decisions are read and rendered once, when they are needed."""
+    """A run folder, its plan and its models; decisions are read and rendered once, on first use."""
 
     folder: RunFolder
     locked: Locked
     models: Mapping[str, Model]
-    evidence: tuple[Measurement, ...] | None = None  # what is measured of numbers in texts, once they were checked
+    evidence: tuple[Measurement, ...] | None = None  # measurements of the numbers in texts, once checked
 
     @property
     def store(self) -> Store:
@@ -47,30 +47,30 @@ class JudgingSession:
 
     @cached_property
     def decisions(self) -> list[Decision]:
-        """All imported decisions: names of agents that the study leaves out have to be blinded as well."""
+        """All imported decisions: the names of agents that the study leaves out have to be blinded too."""
         return self.store.read(DECISIONS)
 
     @cached_property
     def selection(self) -> Selection:
-        """The decisions that the study is about."""
+        """The decisions of the study."""
         return select(self.decisions, self.locked.study)
 
     @cached_property
     def shown(self) -> dict[str, Message]:
-        """What every judge is shown of each decision: rendered once, whoever is asked and under whichever rubric."""
+        """The message with each decision, the same for every judge and rubric, by record id."""
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
     def plan(
         self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
     ) -> list[PlannedGrade]:
-        """The calls by which judges grade decisions under a rubric."""
+        """Return the calls by which judges grade decisions under a rubric."""
         study = self.locked.study
         return judging.plan_calls(self.decisions, {}, study, rubric, judges, only, self.shown)
 
     def grade(
         self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
     ) -> tuple[list[Judgment], int]:
-        """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
+        """Grade decisions under a rubric; returns the strictly parsed judgments, and the number of calls made now."""
         planned = self.plan(rubric, judges, only)
         unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
@@ -92,20 +92,20 @@ class JudgingSession:
 
     @cached_property
     def analysed(self) -> Analysed:
-        """What the judges gave, read and analysed once for the outside judge and for measuring."""
+        """The scores of the judges and their analysis, made once for the held-out judge and for `measure`."""
         study, scores = self.locked.study, Scores.of(self.store, self.locked, self.selection)
         return scores, metrology.analyse(scores.honest, study, np.random.default_rng([study.seed, 1]))
 
     def results(self) -> dict[str, Any]:
-        """What judging made that `measure` would make once more, as its arguments."""
+        """Return results of judging that `measure` can reuse, as its keyword arguments."""
         made, study = vars(self), self.locked.study
         found = {name: made.get(name) for name in ("analysed", "evidence")}
-        if study.oracle and "shown" in made:  # the oracle reads what judges were shown
+        if study.oracle and "shown" in made:  # the oracle reads the judges' messages
             found["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
         return found
 
     def of_people(self) -> list[Judgment]:
-        """What the people on the panel graded."""
+        """Return the grades of people on the panel."""
         people = {judge.name for judge in self.locked.study.judges if judge.human}
         chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
         human = self.store.read(HUMAN) if people else ()
@@ -113,7 +113,7 @@ class JudgingSession:
 
 
 def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
-    """What the stored replies to planned calls amount to, those of second calls included."""
+    """Parse the stored replies to planned calls; a second reply replaces an invalid first one."""
     replies = asking.stored_replies(ledger, [item.call for item in planned])
     judgments = [judging.judgment(item, replies[item.call.key]) for item in planned]
     bad = {at: item.again().call.key for at, item in enumerate(planned) if judgments[at].status == "invalid"}
@@ -126,7 +126,7 @@ def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
+    """The scores of a run: judgments by trajectory, the honest records as a table, the control cells."""
 
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
@@ -137,7 +137,7 @@ class Scores:
 
     @classmethod
     def of(cls, store: Store, locked: Locked, selection: Selection | None = None) -> Scores:
-        """Read and arrange the judgments of a run, and its decisions where none are selected yet."""
+        """Read the judgments of a run into tables; ``selection`` are its decisions, read here by default."""
         study = locked.study
         selection = selection or select(store.read(DECISIONS), study)
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)
@@ -159,7 +159,7 @@ class Scores:
             without = {name: [one for one in calls if one.judge not in left_out] for name, calls in judgments.items()}
             judgments = {name: calls for name, calls in without.items() if calls}
             honest = table(selection.honest)
-        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
+        # Which judges' trials may be averaged is decided on honest records: within a cell, trials hardly differ.
         averaged = metrology.averaging(honest, study)
         cells = []
         for kind in study.cells_judged:
@@ -174,7 +174,7 @@ Analysed = tuple[Scores, Sequence[Measurement]]  # without covariates and people
 
 
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
-    """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
+    """Return the sample of the anchor probe: first replicates, stratified by agent and cluster, seeded by the plan."""
     if study.anchor_probe is None:
         return frozenset()
     first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
@@ -184,17 +184,17 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
 
 
 def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict[str, str | None]:
-    """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
+    """Return the basis of the held-out judge's calls: the plan, the judgments, and the contested pairs."""
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
 _WORTH_A_PROCESS: Final = 300
-"""Decisions from which on a process of its own saves more time than its start and a second reading of contexts take."""
+"""Number of decisions from which a second process saves more time than it costs to start and to read contexts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult(Shown):
-    """What judging did: ``made`` counts the calls of now, ``reasked`` those of the anchor probe and outside judge."""
+    """The result of judging; ``made`` counts all new calls, ``reasked`` those of anchor probe and held-out judge."""
 
     judgments: int
     evidence: int
@@ -203,7 +203,7 @@ class JudgeResult(Shown):
 
 
 def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSession | None = None) -> JudgeResult:
-    """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
+    """Grade every selected decision with every judge of the locked plan, and check the numbers in its texts."""
     session = session or JudgingSession(folder, open_locked(folder), models)
     store, locked, study = session.store, session.locked, session.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
@@ -211,7 +211,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     pending = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
     both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
     with beside(audit_of, folder, study, processes=both and large) as audit_beside:
-        if both and not large:  # contexts are parsed once, for prompts and numbers
+        if both and not large:  # parse contexts once, for prompts and for checking numbers
             contexts = audited(store.each_context(), session.selection.honest, study, audit)
             session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
@@ -219,18 +219,18 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
             store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
             for line in asking.reply_lines(judgments):
                 say(line)
-        # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
+        # The anchor probe: one judge again, on a stratified sample, under another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
             judges, only = [judge for judge in study.judges if judge.name == anchor.judge], session.selection.honest
             rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
             judgments, reasked = session.grade(rubric, "asking for the anchor probe", judges, sample)
             store.write(ANCHOR, judgments, reading)
-        # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
+        # The held-out judge, only on agents of pairs that the panel leaves contested (section 3.5).
         if (probe := study.stability.probe) is not None:
             contested = metrology.contested(session.analysed[1], study)
             basis = probe_basis(locked, store, contested)
             if contested.needed and not store.done(PROBE, basis):
-                # The records on which both agents of some contested pair answered the same question.
+                # The records of questions that both agents of a contested pair answered.
                 answers: dict[str, dict[str, str]] = defaultdict(dict)
                 for decision in session.selection.honest:
                     if decision.replicate == 1:
@@ -247,11 +247,11 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), sent + reasked, reasked)
 
 
-Audit = tuple[list[Evidence], tuple[Measurement, ...]]  # the numeric ledger of decisions, and what is measured of it
+Audit = tuple[list[Evidence], tuple[Measurement, ...]]  # the checked numbers of decisions, and measurements of them
 
 
 def audit_of(folder: RunFolder, study: Study) -> Audit:
-    """The audit of the honest decisions that a study is about."""
+    """Check the numbers of a study's honest decisions against their contexts."""
     store, audit = Store(folder), list[Audit]()
     honest = select(store.read(DECISIONS), study).honest
     contexts = store.each_context({decision.context_id for decision in honest})
@@ -262,7 +262,7 @@ def audit_of(folder: RunFolder, study: Study) -> Audit:
 def audited(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
-    """The same contexts, each indexed once on its way; when all were taken, the audit of their decisions is there."""
+    """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
     evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
     for decision in honest:
         shared[decision.context_id].append(decision)
@@ -277,8 +277,8 @@ def audited(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One agent before one cycle."""
+class PlannedDecision:
+    """A planned decision: one agent on one cycle, with its call."""
 
     spec: AgentSpec
     place: DecisionKey
@@ -286,14 +286,14 @@ class Asked:
     call: CallSpec
 
     def decided(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
-        """What a reply decides; its cost stands in the record where a price is known."""
+        """Return the decision in a reply, with its cost if a price is known."""
         tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(self.call.model, *tokens, batch)
         return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
-    """Let every agent of a locked study decide on every cycle, and compose its control cells."""
+    """Have every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store, engine = locked.study, Store(folder), locked.study.engine
     basis: dict[str, str | None] = {"plan": locked.plan_hash}
@@ -326,21 +326,21 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
-    """Every agent of a study before each of its cycles, or before some of them, once they are cut."""
+def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
+    """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
     return [question for key, seen in _contexts(study, store)[cycles] for question in _questions(study, key, seen)]
 
 
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
-    """What agents are shown, regime by regime."""
+    """Return the contexts of a study with their keys, ordered by regime and number."""
     keys = {key.context_id: key for key in store.read(CYCLES)}
     order = {name: place for place, name in enumerate(study.substrate.regimes if study.substrate else ())}
     contexts = [(keys[name], context) for name, context in store.each_context()]
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
-    """Every agent before one cycle; the prompt is rendered once."""
+def _questions(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
+    """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
     questions = []
@@ -348,16 +348,16 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        questions.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
+        questions.append(PlannedDecision(spec, place, context, agent_call(spec, messages[outside])))
     return questions
 
 
 PLACEHOLDER: Final = "This text stands in for the reasons that an agent will give. " * 20
-"""A text that is not written yet: about 300 tokens."""
+"""A text of about 300 tokens in place of one that is not written yet."""
 
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
-    """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
+    """Make the trial calls of a study whose cycles or records exist: agents, date probe, then judges."""
     canaries = asking.Canaries(models, study.engine)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     outside = [judge for judge in judges if not judge.model.startswith("reference/")]
@@ -365,7 +365,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
     if study.substrate is None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
-        # Judges are shown what one of the agents decides.
+        # The judges' trial calls show a decision from the agents' trial calls.
         questions = questions_of(study, store, slice(1))
         next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
         canaries.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
@@ -377,7 +377,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         decisions = [by_id.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
-        """The call of each judge about one decision, counted from 0: those that have reasons come first."""
+        """Return each judge's call on decision ``number``, counted from 0; decisions with reasons come first."""
         there = sorted(judging.eligible(decisions, study.records), key=lambda decision: not decision.rationales)
         if number >= len(there) or not outside:
             return []
@@ -394,19 +394,19 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
 
 
 def with_placeholder(planned: Decision) -> Decision:
-    """A planned decision with a text of its own: equal texts would be asked about once."""
+    """Return a planned decision with a unique text: calls with equal texts would be made once."""
     text = PLACEHOLDER + sha256_text(planned.record_id)[:12]
     return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
-    """Answer planned calls of a shared ledger until none is left that could be answered here."""
+    """Answer planned calls of a shared ledger until none is left that this machine can answer."""
     folder = None if isinstance(where, str) else where
     locked = None if folder is None else open_locked(folder)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
-        # The manner in which calls of this ledger were asked last, if any were.
+        # The settings with which calls of this ledger were made last, if any were.
         engine, noted = None if locked is None else locked.study.engine, ledger.notes.get(asking.MANNER)
         try:
             engine = engine if noted is None else EngineChoice.model_validate_json(noted)
@@ -425,7 +425,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
 
 
 def work_lines(summary: RunSummary) -> list[str]:
-    """What `assaymark worker` prints."""
+    """Return the lines that `assaymark worker` prints."""
     counts = f"{summary.elsewhere} by others, {len(summary.failed)} failed, {summary.left} left"
     lines = [f"{summary.made} calls answered here, {counts}"]
     if summary.failed:

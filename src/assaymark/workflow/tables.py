@@ -1,4 +1,4 @@
-"""Records as Parquet tables with page checksums, and the manifest that says which bytes are whole and for what plan."""
+"""Records as Parquet tables with page checksums, and the manifest with the digest and the basis of each table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
-_CONTEXTS_KEPT: Final = 64  # those of a run with no more stay, because each stage reads them all
+_CONTEXTS_KEPT: Final = 64  # runs with no more contexts keep them in memory, because each stage reads them all
 _parse: Final = partial(rec.parse, rec.Context)
 _kept: Final = lru_cache(maxsize=_CONTEXTS_KEPT)(_parse)
 _BLOCK: Final = 1 << 26
@@ -40,8 +40,8 @@ Column = Callable[[Any, bytes], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Generic[T]):
-    """How one kind of record lies in Parquet."""
+class RecordTable(Generic[T]):
+    """The Parquet layout of one kind of record: columns, sort order, and whether rows also hold canonical JSON."""
 
     name: str
     kind: type[T]
@@ -56,8 +56,8 @@ class Table(Generic[T]):
         return pa.schema(fields if self.flat else [*fields, pa.field("record", pa.string())])
 
     def to_arrow(self, records: Iterable[T], texts: Iterable[str | None] = repeat(None)) -> pa.Table:
-        """``records`` as an Arrow table in their fixed order; ``texts`` are their canonical JSON, where it is known."""
-        # UTF-8 from the start: a context with one curly quote would take two bytes a character as text.
+        """Return ``records`` as a sorted Arrow table; ``texts`` are their canonical JSON if known."""
+        # Encoded at once: a context with one curly quote would take two bytes a character as str.
         rows = [
             (row, b"" if self.flat else (text or rec.canonical_json(row)).encode("utf-8", "surrogatepass"))
             for row, text in zip(records, texts, strict=False)
@@ -69,7 +69,7 @@ class Table(Generic[T]):
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def from_arrow(self, table: pa.Table) -> list[T]:
-        """The records of an Arrow table."""
+        """Return the records of an Arrow table."""
         if not self.flat:
             texts = table.column("record").to_pylist()
             return [rec.parse(self.kind, text, source=f"{self.name}, row {i}") for i, text in enumerate(texts)]
@@ -78,7 +78,7 @@ class Table(Generic[T]):
 
 
 def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
-    """UTF-8 texts as an Arrow column, in chunks of about a block."""
+    """Return UTF-8 texts as an Arrow column, in chunks of about `_BLOCK` bytes."""
     chunks, start, size = [], 0, 0
     for at, text in enumerate(encoded, start=1):
         size += len(text)
@@ -99,7 +99,7 @@ _KINDS: Final = {
 
 
 def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
-    """Columns from words such as ``name``, ``step:int``, or ``agent=agent.id`` for a field within a field."""
+    """Parse a list of columns such as ``name``, ``step:int``, or ``agent=agent.id`` for a nested field."""
 
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
         get = attrgetter(path)
@@ -113,7 +113,7 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
     return {name: column(kind, path or name) for name, kind, path in parts}
 
 
-CONTEXTS: Final = Table(
+CONTEXTS: Final = RecordTable(
     "contexts", rec.Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
@@ -123,83 +123,83 @@ CONTEXTS: Final = Table(
     },
     sort=lambda _, raw: raw,
 )  # fmt: skip
-"""What agents saw, by content id."""
+"""The contexts of decisions, by content id."""
 
-DECISIONS: Final = Table(
+DECISIONS: Final = RecordTable(
     "decisions", rec.Decision,
     columns("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
             "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
     sort=lambda row, _: row.record_id,
 )  # fmt: skip
-"""What agents decided."""
+"""The decisions of agents."""
 
-OUTCOMES: Final = Table(
+OUTCOMES: Final = RecordTable(
     "outcomes", rec.Outcome, columns("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
-"""What happened next, apart from the decisions."""
+"""Outcomes after decisions, in a table apart from them."""
 
-CYCLES: Final = Table(
+CYCLES: Final = RecordTable(
     "cycles", CycleKey, columns("context_id regime number:int source first_bar:time last_bar:time"),
     sort=lambda row, _: (row.regime, row.number),
 )  # fmt: skip
-"""Where each question was cut from."""
+"""The origin of each cycle."""
 
-JUDGMENTS: Final = Table(
+JUDGMENTS: Final = RecordTable(
     "judgments", rec.Judgment,
     columns("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
             "reason"),
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
 )  # fmt: skip
-"""What judges gave."""
+"""Judgments of judges."""
 
 HUMAN: Final = replace(JUDGMENTS, name="human")
-"""What people graded, as it was imported."""
+"""Grades of people on the panel, as imported."""
 
 ANCHOR: Final = replace(JUDGMENTS, name="anchor")
 """A subsample graded again under another rubric."""
 
 POINTS: Final = replace(JUDGMENTS, name="points")
-"""What judges gave to single texts, for their datasheets."""
+"""Judges' grades of single texts, for their datasheets."""
 
 PROBE: Final = replace(JUDGMENTS, name="probe")
-"""What the outside judge said about the contested pairs."""
+"""Judgments of the held-out judge on contested pairs."""
 
-EVIDENCE: Final = Table(
+EVIDENCE: Final = RecordTable(
     "evidence", rec.Evidence,
     columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
 """Numbers of rationales, checked against the context."""
 
-PAIRS: Final = Table(
+PAIRS: Final = RecordTable(
     "pairs", rec.PairCall,
     columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
 """Verdicts on pairs of texts."""
 
-SCORES: Final = Table(
+SCORES: Final = RecordTable(
     "scores", rec.Score,
     columns("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )  # fmt: skip
 """Scores of a benchmark."""
 
-MEASUREMENTS: Final = Table(
+MEASUREMENTS: Final = RecordTable(
     "measurements", rec.Measurement,
     columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
 )  # fmt: skip
-"""Everything that was measured."""
+"""All measurements."""
 
-VERDICTS: Final = Table(
+VERDICTS: Final = RecordTable(
     "verdicts", rec.Verdict,
     columns("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
             "adversarial_status publication_level condition plan_hash"),
     sort=lambda row, _: row.claim.id,
 )  # fmt: skip
-"""Which claims are supported."""
+"""Verdicts on claims."""
 
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -227,8 +227,8 @@ class Store:
 
     folder: RunFolder
 
-    def digest(self, table: Table[Any] | str) -> str | None:
-        """sha256 of a table that is whole, or None if it was never finished; a `LedgerError` if it is damaged."""
+    def digest(self, table: RecordTable[Any] | str) -> str | None:
+        """Return the sha256 of a complete table; None if it was never finished. Raises `LedgerError` if damaged."""
         name = table if isinstance(table, str) else table.name
         entry = self._manifest().get(name)
         if entry is None:
@@ -244,17 +244,17 @@ class Store:
             f"delete the file, then make it again with {MADE_BY[name]}"
         )
 
-    def done(self, table: Table[Any], basis: Mapping[str, str | None]) -> bool:
-        """Whether the table is whole and was made from ``basis`` (plan hash and digests of what it was made from)."""
+    def done(self, table: RecordTable[Any], basis: Mapping[str, str | None]) -> bool:
+        """True if the table is complete and was made from ``basis``: the plan hash and digests of its inputs."""
         entry = self._manifest().get(table.name)
         return entry is not None and entry["basis"] == _basis_digest(basis) and self.digest(table) is not None
 
-    def write(self, table: Table[T], records: Iterable[T], basis: Mapping[str, str | None]) -> None:
+    def write(self, table: RecordTable[T], records: Iterable[T], basis: Mapping[str, str | None]) -> None:
         """Replace a table by ``records``."""
         self.write_arrow(table, table.to_arrow(records), basis)
 
-    def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
-        """Replace a table and its manifest entry by rows that `Table.to_arrow` made; the same again changes nothing."""
+    def write_arrow(self, table: RecordTable[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
+        """Replace a table and its manifest entry by rows from `to_arrow`; equal ones are not written again."""
         sink = io.BytesIO()
         plain = [name for name in arrow.column_names if name != "record"]
         pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
@@ -274,27 +274,27 @@ class Store:
 
     @property
     def contents(self) -> dict[str, str]:
-        """All tables that were written here by name, with the sha256 of the records that each should have."""
+        """The names of all tables in the manifest, with the sha256 of the records that each should have."""
         return {name: str(entry["content"]) for name, entry in sorted(self._manifest().items())}
 
-    def move_out(self, table: Table[Any], folder: Path) -> None:
-        """Move a table into another folder; here it is then as if it had never been made."""
+    def move_out(self, table: RecordTable[Any], folder: Path) -> None:
+        """Move a table into another folder, and remove it from the manifest."""
         manifest = {name: entry for name, entry in self._manifest().items() if name != table.name}
         write_json(self.folder.tables / "manifest.json", manifest)
         if self._path(table.name).is_file():
             self._path(table.name).rename(folder / self._path(table.name).name)
 
-    def read(self, table: Table[T]) -> rec.Rows[T]:
-        """The records of a table, in its order; in a notebook they show themselves as one."""
+    def read(self, table: RecordTable[T]) -> rec.Rows[T]:
+        """Read the records of a table in its order, in a list that displays itself in a notebook."""
         return rec.Rows(table.from_arrow(self._file(table).read()))
 
     def contexts(self) -> dict[str, rec.Context]:
-        """The contexts by their content id, each checked against it."""
+        """Read all contexts by content id, each checked against it."""
         return dict(self.each_context())
 
     def each_context(self, names: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
-        """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
-        # A few at a time: the JSON of a context takes several times the memory of its records.
+        """Yield contexts one at a time with their ids, all or those in ``names``, each checked against its id."""
+        # Few at a time: the JSON of a context takes several times the memory of its records.
         parse = _kept if self.rows(CONTEXTS) <= _CONTEXTS_KEPT else _parse
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
@@ -304,20 +304,20 @@ class Store:
                 if names is None or name in names:
                     yield name, parse(row["record"], f"context {name[:12]}")
 
-    def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
-        """Some columns of a table, a dict a row; far cheaper than its records."""
+    def columns(self, table: RecordTable[Any], *names: str) -> list[dict[str, Any]]:
+        """Return some columns of a table as one dict a row; far cheaper than its records."""
         return [dict(row) for row in self._file(table).read(columns=list(names)).to_pylist()]
 
-    def rows(self, table: Table[Any]) -> int:
-        """How many records a whole table has."""
+    def rows(self, table: RecordTable[Any]) -> int:
+        """Return the number of records of a complete table; 0 if there is none."""
         return 0 if self.digest(table) is None else int(self._manifest()[table.name]["rows"])
 
-    def content(self, table: Table[Any]) -> str | None:
-        """sha256 of the records of a whole table, whatever library version wrote its bytes."""
+    def content(self, table: RecordTable[Any]) -> str | None:
+        """Return the sha256 of a complete table's records, whatever library version wrote its bytes."""
         return None if self.digest(table) is None else self.contents[table.name]
 
-    def _file(self, table: Table[Any]) -> pq.ParquetFile:
-        """A table that is whole, to read. Not read_table: it reads through datasets, which bring pandas in."""
+    def _file(self, table: RecordTable[Any]) -> pq.ParquetFile:
+        """Open a complete table. Not by read_table, which goes through datasets and so imports pandas."""
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return pq.ParquetFile(self._path(table.name), page_checksum_verification=True)
@@ -330,7 +330,7 @@ class Store:
         if not path.is_file():
             return {}
         stored = read_json(path, "manifest")
-        # Entries as they were written; those of earlier versions carry no seal.
+        # Entries of earlier versions have no seal.
         complete = isinstance(stored, dict) and all(
             isinstance(entry, dict)
             and entry.keys() - {"seal"} == set(_ENTRY)
@@ -343,7 +343,7 @@ class Store:
 
 
 def verdicts_of(folder: RunFolder) -> rec.Rows[rec.Verdict]:
-    """The verdicts of a run."""
+    """Read the verdicts of a run."""
     return Store(folder).read(VERDICTS)
 
 
@@ -352,7 +352,7 @@ def _entry_seal(name: str, entry: Mapping[str, Any]) -> str:
 
 
 def content_digest(arrow: pa.Table) -> str:
-    """sha256 of the rows of a table, whatever library version writes their bytes."""
+    """Return the sha256 of a table's rows, whatever library version writes their bytes."""
     digest = hashlib.sha256()
     if "record" in arrow.column_names:
         for record in arrow.column("record"):
@@ -365,13 +365,13 @@ def content_digest(arrow: pa.Table) -> str:
 
 
 def _basis_digest(basis: Mapping[str, str | None]) -> str:
-    """One digest of everything a table was made from."""
+    """Return one digest of all inputs of a table."""
     return rec.sha256_text(json.dumps(dict(sorted(basis.items()))))
 
 
 @contextmanager
 def in_place(path: Path) -> Iterator[Path]:
-    """A path to write at; what lies there at the end takes the place of ``path`` as a whole."""
+    """Yield a temporary path to write to; at the end its file replaces ``path`` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
         part = Path(folder) / path.name
@@ -380,7 +380,7 @@ def in_place(path: Path) -> Iterator[Path]:
 
 
 def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
-    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own."""
+    """Copy all tables of a run to Arrow IPC files, those of a benchmark's panel to a subfolder; returns the files."""
     store, made = Store(folder.require()), []
     for name in filter(store.digest, store.contents):
         made.append(out / f"{name}.arrow")

@@ -1,4 +1,4 @@
-"""The verbs that run several: a whole study, the demo, and which calls to make next."""
+"""The verbs that combine others: a whole study, the demo, call planning, and dry runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from assaymark.workflow.lock import (
 )  # fmt: skip
 from assaymark.workflow.measure import measure
 from assaymark.workflow.progress import note
-from assaymark.workflow.publish import Reported, asked, report
+from assaymark.workflow.publish import StudyReport, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.plan_calls import lines as plan_calls_lines
 
 __all__ = [
-    "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
+    "JudgeResult", "Locked", "StudyReport", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
     "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
     "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
     "reparse", "report", "start", "tested_by", "verification_lines", "verify_certificate", "verify_run", "work",
@@ -63,12 +63,12 @@ __getattr__ = exported(__name__)
 
 
 def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model]) -> Locked:
-    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
+    """Lock a study as `lock` does, after one trial call to each of its models, whose replies are kept."""
     return lock(folder, text, source, now, models, lambda study: study_calls.study_canaries(folder, study, models))
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
-    """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
+def finish(folder: RunFolder, models: Mapping[str, Model]) -> StudyReport:
+    """Decide, judge, measure, claim and report a locked run, skipping what is done."""
     decide(folder, models)
     session = study_calls.JudgingSession(folder, open_locked(folder), models)
     judge(folder, models, session)
@@ -77,7 +77,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {spec.name for spec in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
-    # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
+    # Return the memory of rendered messages to the system before the next stage.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -87,15 +87,15 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
 
 
 def panel_of(folder: RunFolder) -> list[JudgeSpec]:
-    """The judges of a locked plan that are models, the outside judge included."""
+    """Return the models of a locked plan that judge, the held-out judge included."""
     return list(asked(open_locked(folder).study))
 
 
 def plan_calls(
     folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] | None = None,
 ) -> CallPlan:  # fmt: skip
-    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
-    from assaymark.workflow.plan_calls import plan_calls_report as plan  # here: no other verb needs Arrow's functions
+    """Simulate which further judge calls most likely raise a claim by one level; see `plan_calls_lines`."""
+    from assaymark.workflow.plan_calls import plan_calls_report as plan  # no other verb needs Arrow's functions
 
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
@@ -105,23 +105,23 @@ def plan_calls(
     return advice
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
-    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> StudyReport:
+    """Run the built-in study from cycles to report: a small version of `studies/valueblind.toml`."""
     folder.refuse_others(folder.tables.is_dir() and not folder.check.is_file(), "demonstration")
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now, models)
     return finish(folder, models)
 
 
-# --- What would be asked: nothing is sent, and nothing is written into the folder -------------------------------------
+# --- Dry runs: nothing is sent, and nothing is written into the folder ------------------------------------------------
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
-    """What `assaymark run` would ask and cost."""
+    """Estimate the calls and the cost of `assaymark run`."""
     runs.read_lock(folder)
     study = parse_study(text, source)
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
-    # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
+    # Cycles that do not exist yet are cut into a temporary folder.
     with nullcontext("") if there else TemporaryDirectory() as path:
         where = folder.require() if there else RunFolder(Path(path) / "run")
         if not there:
@@ -135,7 +135,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
-    """What `assaymark judge` would ask and cost."""
+    """Estimate the calls and the cost of `assaymark judge`."""
     study = open_locked(folder).study
     stages, notes = _stages(folder, study)
     return forecast(stages, folder, prices, study.engine.batch, notes)
@@ -145,18 +145,18 @@ def expect_datasheets(
     folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
     pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
-    """What `assaymark datasheet` would ask and cost."""
+    """Estimate the calls and the cost of `assaymark datasheet`."""
     return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
 
 
 def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
-    """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
+    """Return the calls of a locked study's agents and judges by stage, and notes on what is estimated or left out."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:
         stages["agents"] = [question.call for question in study_calls.questions_of(study, store)]
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
-    else:  # a text of likely length stands in the place of each that is not written yet
+    else:  # placeholder texts of likely length for those not written yet
         decisions = [*map(study_calls.with_placeholder, planned_decisions(study, store.read(CYCLES)))]
         notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)

@@ -1,4 +1,4 @@
-"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded."""
+"""Message catalogues: texts of pages and verdicts by key, in several languages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assaymark.text import listing as listing
 from assaymark.text import p_words as p_words
 
 ENGLISH: Final = "en"
-"""The language that has every key: others are held against it."""
+"""The reference language: every other language must have the same keys."""
 
 _OWN: Final = ("language", "decimal", "list_and", "minus")
 _FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
@@ -28,20 +28,20 @@ Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence, not yet worded: its key, and the values that stand in it."""
+    """A message before translation: its key and the values to insert."""
 
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
 def said(key: str, **values: Value) -> Said:
-    """A sentence with its values."""
+    """Return a message with its values."""
     return Said(key, values)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The sentences of one language."""
+    """The messages of one language."""
 
     language: str
     name: str
@@ -52,7 +52,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, sources: Mapping[str, str], language: str) -> Catalogue:
-        """A language from the texts of its files, held against English."""
+        """Parse the files of a language and check them against English; raises `InputError` with every problem."""
         texts: dict[str, str] = {}
         problems: list[Problem] = []
         for name, source in sources.items():
@@ -93,11 +93,11 @@ class Catalogue:
         return cls(language, name, decimal, list_and, minus, texts)
 
     def say(self, key: str, **values: Value) -> str:
-        """One sentence in words."""
+        """Return the text of a message given by key and values."""
         return self.render(Said(key, values))
 
     def render(self, sentence: Said) -> str:
-        """A sentence in words."""
+        """Return the text of a message."""
         key, values = sentence.key, sentence.values
         if "n" in values and f"{key}.other" in self.texts:
             key = f"{key}.{'one' if values['n'] == 1 else 'other'}"
@@ -120,24 +120,24 @@ class Catalogue:
         return "".join(pieces)
 
     def join(self, sentences: Iterable[Said]) -> str:
-        """Sentences one after the other."""
+        """Return the texts of several messages, joined by spaces."""
         return " ".join(self.render(sentence) for sentence in sentences)
 
     def number(self, value: float, spec: str = "") -> str:
-        """A number as the language sets it: a true minus, and its own decimal sign."""
+        """Format a number with the minus and decimal signs of the language."""
         written = format(value, spec)
         if not float(written.strip("+-%") or 0):
             written = written.replace("-", "+" if spec.startswith("+") else "")
         return written.replace("-", self.minus).replace(".", self.decimal)
 
     def names(self, names: Sequence[str]) -> str:
-        """Names as a list in words."""
+        """Join names into a list in the language."""
         return listing(names, last=self.list_and)
 
 
 @cache
 def catalogue(language: str) -> Catalogue:
-    """A language that comes with the package."""
+    """Return the messages of a built-in language."""
     if language not in languages():
         raise UnknownNameError("language", language, languages())
     folder = files(__name__)
@@ -150,13 +150,13 @@ def catalogue(language: str) -> Catalogue:
 
 
 def english() -> Catalogue:
-    """English."""
+    """Return the English messages."""
     return catalogue(ENGLISH)
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The languages that come with the package, English first."""
+    """Return the codes of the built-in languages, English first."""
     names = {path.name.partition(".")[0] for path in files(__name__).iterdir() if path.name.endswith(".toml")}
     return (ENGLISH, *sorted(names - {ENGLISH}))
 
@@ -165,7 +165,7 @@ def stand_ins(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """The sentence to say with a claim whose judges or agents are built in; empty where none is."""
+    """Return the note for a claim whose judges or agents are built in; empty if none is."""
     graded, decided = (bool(who) and all(who.values()) for who in (judges, agents))
     if graded and decided:
         return words.say("stand_ins.both")
@@ -189,46 +189,46 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str
 
 
 def _fields(text: str) -> list[tuple[str, str, str]]:
-    """The values that a text asks for, each with its format and its conversion."""
+    """Return the placeholders of a text as (name, format, conversion)."""
     parsed = string.Formatter().parse(text)
     return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]
 
 
-# How numbers, scores and lists read in a sentence about a claim
+# Formats of numbers, scores and lists in statements and reasons
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def measure_words(dimension: str) -> str:
-    """How a sentence calls the score of a dimension."""
+    """Return the phrase for the score of a dimension."""
     return "the overall score" if dimension == AGGREGATE else dimension.replace("_", " ")
 
 
 def count_words(count: int) -> str:
-    """Small numbers as words, others as digits."""
+    """Format a count: up to twelve as a word, larger ones as digits."""
     return _SMALL[count] if count < len(_SMALL) else str(count)
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of something, in words."""
+    """Format a count with its noun."""
     return f"{count_words(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float) -> str:
-    """A statistic with two decimals and a true minus."""
+    """Format a statistic with two decimals and a true minus sign."""
     return f"{value:.2f}".replace("-", "−")
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, three decimals."""
+    """Format a difference with its sign and three decimals."""
     return f"{value:+.3f}".replace("-", "−")
 
 
 def ends_words(low: float | None, high: float | None) -> str:
-    """The interval of a statistic, or nothing."""
+    """Format the interval of a statistic; empty without one."""
     return "" if low is None or high is None else f" ({number(low)} to {number(high)})"
 
 
 def interval_words(low: float | None, high: float | None) -> str:
-    """An interval behind a difference, or nothing."""
+    """Format the interval of a difference, with signs; empty without one."""
     return "" if low is None or high is None else f" ({signed(low)} to {signed(high)})"

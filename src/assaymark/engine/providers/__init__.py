@@ -1,1 +1,1 @@
-"""Models by name. Clients live here; reference models live with what they imitate, and are registered from above."""
+"""Clients of model providers. Built-in models are next to the code that they imitate, and are registered from there."""

@@ -23,10 +23,10 @@ API_VERSION: Final = "2026-10-21"
 """The version of the Messages API that requests are made for; it has no temperature."""
 
 SAMPLING_API_VERSION: Final = "2023-06-01"
-"""The version before it. Models up to Claude 4.6 still take a temperature there."""
+"""The previous version, in which models up to Claude 4.6 still take a temperature."""
 
 DEFAULT_MAX_TOKENS: Final = 16_000
-"""``max_tokens`` where a call names none, for the API must be told. What a model thinks counts towards it."""
+"""``max_tokens`` if a call sets none, since the API requires it. Reasoning tokens count towards it."""
 
 _BUDGETS: Final = (1024, 1_000_000)
 _VERSIONS: Final = (API_VERSION, SAMPLING_API_VERSION)
@@ -53,7 +53,7 @@ _SPENT_SAID = re.compile(r"reached your (specified )?API usage limits", re.IGNOR
 
 
 class AnthropicModel(base.SdkModel):
-    """A Claude model. One request to ``POST /v1/messages`` an attempt; nothing is retried here."""
+    """A Claude model. Each attempt is one request to ``POST /v1/messages``, without retries."""
 
     provider = ANTHROPIC
 
@@ -64,7 +64,7 @@ class AnthropicModel(base.SdkModel):
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-        """What is wrong with the arguments of a Claude model, in words."""
+        """Yield the problems with the arguments of a Claude model."""
         problems = list(super().argument_problems(model, args))
         yield from problems
         budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
@@ -76,7 +76,7 @@ class AnthropicModel(base.SdkModel):
             yield f"thinking_budget must be less than max_tokens, {most} (got {budget})"
 
     def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get."""
+        """Yield the settings of a call that the API does not support."""
         yield from super().problems(call)
         if call.seed is not None:
             yield f"the Messages API has no seed; leave it out (got {call.seed})"
@@ -90,7 +90,7 @@ class AnthropicModel(base.SdkModel):
         yield from base.prompt_problems(call)
 
     def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The body of the request of a call as it is on the wire."""
+        """Return the JSON body of the request of a call as it is sent."""
         system, users = base.system_and_users(call)
         body: dict[str, Any] = {
             "model": at.model, "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
@@ -110,20 +110,20 @@ class AnthropicModel(base.SdkModel):
         return body if call.temperature is None else body | {"temperature": call.temperature}
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The arguments of ``messages.create``."""
+        """Return the arguments of ``messages.create``."""
         body = self.wire_body(call, at)
         if "temperature" in body:
-            body["extra_body"] = {"temperature": body.pop("temperature")}  # the client has no parameter for it any more
+            body["extra_body"] = {"temperature": body.pop("temperature")}  # the client no longer has a parameter for it
         return body | {"timeout": at.timeout_s, "extra_headers": self.headers(call, at)}
 
     def headers(self, call: CallSpec, _at: Transport) -> dict[str, Any]:
-        """The version, because the environment variable ANTHROPIC_CUSTOM_HEADERS could name another one."""
+        """The API version, since the environment variable ANTHROPIC_CUSTOM_HEADERS could set another one."""
         return {"anthropic-version": str(call.args.get("api_version", API_VERSION))}
 
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """A client of the SDK."""
+        """Make a client of the SDK."""
         sdk = load_sdk(ANTHROPIC)
-        # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
+        # Without a key argument the client searches for a key itself; if we have none, none is sent.
         return sdk.AsyncAnthropic(
             api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s, max_retries=0,
             default_headers={} if at.key else {"Authorization": sdk.Omit()},
@@ -131,12 +131,12 @@ class AnthropicModel(base.SdkModel):
         )  # fmt: skip
 
     async def sent(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
-        """The body of the reply."""
+        """Send a request and return the body of the response."""
         async with client.messages.with_streaming_response.create(**request) as response:
             return bytes(await response.read())
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:
-        """What went wrong; spending limits come with the status of a rate limit or of a bad request."""
+        """Map an exception to a `ModelError`; spending limits have the status of a rate limit or of a bad request."""
         status = getattr(exc, "status_code", None)
         words, message = base.words_of(getattr(exc, "body", None))
         if isinstance(status, int) and (words & _SPENT or _SPENT_SAID.search(message)):
@@ -144,7 +144,7 @@ class AnthropicModel(base.SdkModel):
         return base.as_model_error(exc, at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
-        """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
+        """Return the reply in a body. For token counts, see "Usage" in the reference of the Messages API."""
         raw, content = base.read_object(body, at)
         if content.get("type") != "message" or not isinstance(content.get("content"), list):
             what = f"the reply of {at.address} is no message of the Messages API"
@@ -154,7 +154,7 @@ class AnthropicModel(base.SdkModel):
         finish, usage = _FINISH.get(str(content.get("stop_reason")), "stop"), base.part_of(content, "usage")
         if finish == "refusal" and not text:
             text = base.text_of(base.part_of(content, "stop_details").get("explanation"))
-        # ``input_tokens`` of the API leaves out what was read from and written to its cache
+        # ``input_tokens`` of the API excludes tokens read from and written to its cache
         fresh, cached = base.count_of(usage.get("input_tokens")), base.count_of(usage.get("cache_read_input_tokens"))
         written = base.count_of(usage.get("cache_creation_input_tokens"))
         return Reply(
@@ -179,7 +179,7 @@ _NO_ERROR: Final[Mapping[str, tuple[str, bool]]] = {
 
 
 class AnthropicBatches(batches.StreamedBatches):
-    """Batches of calls to ``anthropic/NAME``. At most 100,000 calls and 256 MB a batch."""
+    """Batches of calls to ``anthropic/NAME``, of at most 100,000 calls and 256 MB each."""
 
     model = AnthropicModel
     most_items = 100_000
@@ -189,7 +189,7 @@ class AnthropicBatches(batches.StreamedBatches):
     form: ClassVar[Mapping[str, str]] = {"custom_id": "", "params": ""}
 
     async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
-        del label  # there is no place for it
+        del label  # the API has no field for it
         return await self._created(requests=[self.record(key, call) for key, call in items])
 
     async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
@@ -203,10 +203,10 @@ class AnthropicBatches(batches.StreamedBatches):
                 continue
             remote = self.remote_of(batch.id)
             if batch.processing_status != "ended":
-                running = remote  # of several, the one made first
+                running = remote  # of several, the oldest
                 continue
             async for page in self._results(remote):
-                if page:  # the first results of a batch say whether it is one of our calls
+                if page:  # the first results show if the batch has our calls
                     if any(key in keys for key, _ in page):
                         return remote
                     break

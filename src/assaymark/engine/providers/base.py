@@ -1,4 +1,4 @@
-"""What models asked over an official client share: one client an event loop, one request a call, no retries."""
+"""Base of models behind official clients: one client per event loop, one request per attempt, no retries."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from assaymark.records import JSON
 T = TypeVar("T")
 
 RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""Status codes after which another attempt can help."""
+"""Status codes after which another attempt may succeed."""
 
 MOST_REPLY_BYTES: Final = 8_000_000
-"""The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
+"""The longest body that is parsed for an answer; a long reply with encrypted reasoning is well below."""
 
-_made_once: Final = cache(lambda make: make())  # each client would read all certificates of the system again: 30 ms
+_made_once: Final = cache(lambda make: make())  # else each client reads all certificates of the system again: 30 ms
 _LONGEST_WAIT_S: Final = 86_400.0
 _MOST_FAILURE_BYTES: Final = 100_000
 _MOST_DIGITS: Final = 30
@@ -72,7 +72,7 @@ _BROKEN = re.compile(
 
 
 def as_model_error(exc: BaseException, at: Transport) -> ModelError:
-    """What any exception of an SDK means: one line that says what happened, where, and what to do."""
+    """Map any exception of an SDK to a `ModelError`: one line with the problem, the address and advice."""
     if (status := status_of(exc)) is not None:
         response = getattr(exc, "response", None)
         headers = {str(name): str(value) for name, value in dict(getattr(response, "headers", None) or {}).items()}
@@ -96,13 +96,13 @@ def as_model_error(exc: BaseException, at: Transport) -> ModelError:
 
 
 def status_of(exc: BaseException) -> int | None:
-    """The status of the answer behind an exception, if there was one; SDKs name it differently."""
+    """Return the HTTP status behind an exception, if any; SDKs name the field differently."""
     status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
     return status if isinstance(status, int) else None
 
 
 def causes(exc: BaseException) -> Iterator[BaseException]:
-    """An exception and what caused it, the root last."""
+    """Yield an exception and its chain of causes, the root last."""
     seen: set[int] = set()
     at: BaseException | None = exc
     while at is not None and id(at) not in seen:
@@ -115,8 +115,8 @@ def refusal(
     at: Transport, status: int, words: frozenset[str], message: str, headers: Mapping[str, str] = MappingProxyType({}),
     html: bool = False,
 ) -> ModelError:  # fmt: skip
-    """What an answer with a status of failure means, whichever SDK reports it, by its words, headers and the start of
-    its body; see `as_model_error`."""
+    """Map a response with an error status, of any SDK, to a `ModelError`: from its error codes, message and headers.
+    ``html``: the body is a web page. See `as_model_error`."""
     model = repr(at.model)
     filtered = bool(words & _FILTERED or _FILTERED_SAID.search(message))
     of_schema = status in (400, 422) and _SCHEMA.search(f"{message} {' '.join(words)}") is not None
@@ -148,7 +148,7 @@ def refusal(
         else:
             what = f"the request was refused ({status}) for {model}"
     retryable = passing and not quota
-    # whether it holds for whatever else the same model is asked in the same way
+    # True if every other call of this model with these settings would fail too
     always = not quota and not retryable and (html or status == 404 or redirects or of_schema)
     refused: Literal["content", "call"] | None = None
     if not (quota or retryable or always):
@@ -167,18 +167,18 @@ _MEANINGS: Final[Mapping[int, str]] = {
 
 
 def is_html(text: str) -> bool:
-    """Whether a text that should be JSON is a page."""
+    """True if a text that should be JSON is a web page."""
     return _HTML.match(text) is not None
 
 
 def not_an_api(at: Transport, status: int) -> str:
-    """That an address answers with pages, in words."""
+    """Return the message that an address returns web pages."""
     advice = "base_url must be the root of an API, such as http://127.0.0.1:8000/v1"
     return f"{at.address} answers with a page and is no API ({status}); {advice}"
 
 
 def words_of(body: Any) -> tuple[frozenset[str], str]:
-    """The short words of an error body (code, type, status, reason), and its message."""
+    """Return the codes of an error body (code, type, status, reason) and its message."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
     if not isinstance(body, dict):
@@ -193,7 +193,7 @@ def words_of(body: Any) -> tuple[frozenset[str], str]:
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date."""
+    """Return the requested wait in seconds, from ``retry-after-ms`` or ``retry-after`` (seconds or date), or None."""
     fields = {name.lower(): value for name, value in headers.items()}
     wait = math.nan
     for name, divisor in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
@@ -221,7 +221,7 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
 async def attempt(
     at: Transport, work: Awaitable[T], failure: Callable[[Exception, Transport], ModelError] = as_model_error
 ) -> T:
-    """Await one request and its body, within the time of the transport."""
+    """Await one request and its body within the timeout of the transport; every exception becomes a `ModelError`."""
     try:
         async with asyncio.timeout(at.timeout_s):
             return await work
@@ -233,7 +233,7 @@ async def attempt(
 
 
 class TooLong(Exception):
-    """The body of a reply is longer than may be read; ``start`` is what was read of it, a little more than may be."""
+    """The body of a reply exceeds the limit; ``start`` is the part that was read, slightly more than the limit."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__("the body is too long")
@@ -243,7 +243,7 @@ class TooLong(Exception):
 def bounded_client(
     provider: Provider, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
 ) -> Any:
-    """An ``httpx2.AsyncClient`` for the SDK of a provider; ``before`` sees each request before it is sent."""
+    """Make an ``httpx2.AsyncClient`` with a body limit for an SDK; ``before`` is called with each request."""
     httpx = load_sdk(replace(provider, sdk="httpx2"))
 
     class Bounded(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is only known at run time
@@ -279,7 +279,7 @@ def bounded_client(
 
 
 def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
-    """The recorded outcome of a body that is too long for an answer, None for any other."""
+    """Return the recorded failure for a body that is too long for an answer, None for any other body."""
     if len(body) <= MOST_REPLY_BYTES:
         return None
     size, cut = f"{len(body):,} bytes", len(body) > MOST_KEPT_BYTES
@@ -287,13 +287,13 @@ def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
         size = f"more than {MOST_KEPT_BYTES:,} bytes, of which the first were kept"
     text = f"no answer: the reply has {size}, and at most {MOST_REPLY_BYTES:,} are read for one"
     raw = at.scrubbed(body[:MOST_KEPT_BYTES].decode("utf-8", "replace"))
-    if cut:  # where it ends may be the middle of a key
+    if cut:  # it may end in the middle of a key
         raw = raw[: len(raw) - max((LONGEST_FORM * len(secret.reveal()) for secret in at.secrets), default=0)]
     return Reply(text, call.model, "failed", raw)
 
 
 def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
-    """The body of a reply as text without the key, and as the JSON object that it is."""
+    """Parse the body of a reply: its text without the key, and its JSON object. Raises `ModelError`."""
     text, name = at.scrubbed(body.decode("utf-8", "replace")), at.provider.name
     if is_html(text):
         raise ModelError(f"{name}: {not_an_api(at, 200)}", retryable=False)
@@ -310,28 +310,28 @@ def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
 
 
 def count_of(value: object) -> int | None:
-    """A number of tokens as a provider gives it, or None."""
+    """Return a valid token count, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
 def word_of(value: object) -> str | None:
-    """A short printable text, such as a model's name, or None."""
+    """Return a short printable text, such as a model's name, or None."""
     return value if isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable() else None
 
 
 def text_of(value: object) -> str:
-    """A text as a provider gives it, or none."""
+    """Return a text, or an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def part_of(parent: object, name: str) -> dict[str, Any]:
-    """An object inside of an object, empty where there is none."""
+    """Return an object inside an object, empty if there is none."""
     part = parent.get(name) if isinstance(parent, dict) else None
     return part if isinstance(part, dict) else {}
 
 
 def parts_of(parent: object, name: str) -> list[dict[str, Any]]:
-    """The objects of a list inside of an object."""
+    """Return the objects of a list inside an object."""
     parts = parent.get(name) if isinstance(parent, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
@@ -345,7 +345,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "re
 
 
 def _parts_of_schema(schema: Any) -> Iterator[tuple[str, Any]]:
-    """A schema and all schemas inside it, each with its place; nothing of one whose parts are of a wrong kind."""
+    """Yield a schema and all its subschemas with their paths; a malformed schema is not descended into."""
     nodes = [("schema", schema)]
     while nodes:
         where, node = nodes.pop(0)
@@ -358,7 +358,7 @@ def _parts_of_schema(schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def strict_schema(schema: Text) -> dict[str, JSON]:
-    """The schema of a reply for a provider's structured output, unchanged."""
+    """Parse the reply schema for a provider's structured output, unchanged. Raises `ModelError` if it is not strict."""
     problems: list[str] = []
     try:
         tree = json.loads(schema.text)
@@ -386,7 +386,7 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
 
 
 def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:
-    """The schema of the reply, unchanged; None if the call has none."""
+    """Return the reply schema, unchanged, or None. Raises `ModelError` for keywords that the ``api`` lacks."""
     if call.schema is None:
         return None
     schema = strict_schema(call.schema)
@@ -399,7 +399,7 @@ def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str,
 
 
 def prompt_problems(call: CallSpec) -> Iterator[str]:
-    """Why the messages of a call cannot be sent: the system's come before the user's, of which one is needed."""
+    """Yield the problem with the order of messages: system messages come first, then at least one user message."""
     roles = [message.role for message in call.messages]
     if "user" not in roles or roles != sorted(roles):
         allowed = "those of the system, if any, and then one or more of the user"
@@ -407,14 +407,14 @@ def prompt_problems(call: CallSpec) -> Iterator[str]:
 
 
 def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
-    """The text of the system, which may be empty, and the texts of the user."""
+    """Return the system text, which may be empty, and the user texts."""
     texts = [(message.role, message.text.encode("utf-8", "backslashreplace").decode()) for message in call.messages]
     system = "\n\n".join(text for role, text in texts if role == "system")
     return system, [text for role, text in texts if role == "user"]
 
 
 class SdkModel(ABC):
-    """A model of a provider, asked over the provider's own client. A new provider fills in four methods."""
+    """A model called through its provider's SDK. A new provider implements the four abstract methods."""
 
     provider: ClassVar[Provider]
     names: ClassVar[re.Pattern[str]]
@@ -432,22 +432,22 @@ class SdkModel(ABC):
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-        """What is wrong with the arguments of a model of this provider, in words."""
+        """Yield the problems with the arguments of a model of this provider."""
         yield from argument_problems(model, args, cls.rules)
 
     def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get, in words."""
+        """Yield the settings of a call that the provider does not support."""
         yield from self.argument_problems(call.model, call.args)
         if call.effort is not None and call.effort not in self.efforts:
             yield f"effort must be one of {', '.join(self.efforts)} (got {call.effort!r})"
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent."""
+        """Raise `ModelError` unless the SDK is installed and a key is set; nothing is sent."""
         load_sdk(self.provider)
         transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Ask once."""
+        """Send a call once and return the reply. Raises `ModelError`."""
         refuse(call, list(self.problems(call)))
         at = transport(self.provider, call, self._environ)
         request = self.request(call, at)
@@ -458,11 +458,11 @@ class SdkModel(ABC):
         return replace(too_large(body, call, at) or self.reply_of(body, call, at), seconds=seconds)
 
     async def aclose(self) -> None:
-        """Close the connections of this event loop; those of a loop that has ended are closed already."""
+        """Close the connections of this event loop; those of other loops close when their loop ends."""
         await self._clients.aclose()
 
     async def _body(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
-        """The body of the reply, or the start of one that is too long to be kept."""
+        """Return the body of the response, or the start of one that is too long."""
         try:
             return await self.sent(client, request, call, at)
         except Exception as exc:
@@ -473,20 +473,20 @@ class SdkModel(ABC):
 
     @abstractmethod
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """What the client is handed."""
+        """Return the arguments of the client's request method."""
 
     def headers(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """What goes along with every request beside what the client sends by itself."""
+        """Return headers that are sent in addition to those of the client."""
         del call, at
         return {}
 
     def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The body of the request of a call as it is on the wire, for a batch; `problems` have been looked for."""
+        """Return the body of the request of a call as it is sent in a batch; the call has no `problems`."""
         return self.request(call, at)
 
     @abstractmethod
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """A client of the SDK, which reads bodies of at most so many bytes; to be closed."""
+        """Make a client of the SDK that reads bodies of at most ``most_bytes``; the caller closes it."""
 
     async def close(self, client: Any) -> None:
         """Close a client."""
@@ -494,12 +494,12 @@ class SdkModel(ABC):
 
     @abstractmethod
     async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport, /) -> bytes:
-        """The body of the reply."""
+        """Send a request and return the body of the response."""
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:
-        """What an exception of the SDK means."""
+        """Map an exception of the SDK to a `ModelError`."""
         return as_model_error(exc, at)
 
     @abstractmethod
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
-        """The reply in the body of a response; `ModelError` if it is none."""
+        """Return the reply in the body of a response; raise `ModelError` if it has none."""

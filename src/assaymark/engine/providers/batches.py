@@ -1,4 +1,4 @@
-"""What batches of all providers share: how far one is, how to find it again, and reading a file of results safely."""
+"""Base of the batch clients of all providers: submit, find, poll and cancel a batch, and parse its results safely."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ from assaymark.records import canonical_json
 T = TypeVar("T")
 Status = Literal["running", "ended", "cancelled", "refused", "gone"]
 Item = tuple[str, CallSpec]
-"""A call of a batch under its key."""
+"""A call of a batch with its key."""
 Result = tuple[str, Reply | ModelError]
-"""What came back for a key; the empty key stands for a line that names none."""
+"""The result of one key; the key is empty for a line that names none."""
 
 CLOCKS_APART_S: Final = 300.0
-"""So many seconds a provider's clock may be behind ours when a batch is looked for by its time."""
+"""Seconds that a provider's clock may be behind ours when a batch is searched by its time."""
 
 MOST_RESULT_BYTES: Final = 4_000_000_000
-"""The longest file of results that is read, line by line; a batch takes at most 100,000 calls."""
+"""Maximum size of a results file, which is read line by line; a batch has at most 100,000 calls."""
 
 _MOST_PAGES: Final = 20
 _HEAD_BYTES: Final = 4096
-_OVERHEAD_BYTES: Final = 65_536  # of a line around the reply that it holds
+_OVERHEAD_BYTES: Final = 65_536  # of a results line in addition to its reply
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._\-]{0,199})?")
 _KEY = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([0-9a-f]{64})"')
 _PLACE: Final = ("api_key_env", "api_version", "base_url")
 
 
 class NotTaken(ModelError):
-    """A batch was turned away before anything was made of it: the provider is busy, or has enough of ours."""
+    """A batch was rejected before it was created: the provider is busy, or our quota of batches is used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is."""
+    """Status and progress of a batch: numbers of calls done, failed and expired; the reason of a refusal."""
 
     status: Status
     done: int = 0
@@ -68,17 +68,17 @@ class BatchState:
 
 
 def lane_of(call: CallSpec) -> str:
-    """Which calls can go in one batch: those of one model that go to one address, with one key."""
+    """Return the lane of a call; calls with equal lanes (model, address and key) can share a batch."""
     return canonical_json([call.model, {name: call.args[name] for name in _PLACE if name in call.args}])
 
 
 class RemoteBatches(ABC):
-    """The batches of one lane (see `lane_of`) at its provider; whatever fails is a `ModelError`. Close it."""
+    """Client for the batches of one lane (see `lane_of`); every failure is a `ModelError`. Must be closed."""
 
     model: ClassVar[type[SdkModel]]
     most_items: ClassVar[int]
     most_bytes: ClassVar[int]
-    form: ClassVar[Mapping[str, str]]  # of a call in a batch: first its key, last its body, what lies between as it is
+    form: ClassVar[Mapping[str, str]]  # fields of a call in a batch: first its key, last its body, others constant
     keeps_labels: ClassVar[bool] = True
 
     def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
@@ -90,11 +90,11 @@ class RemoteBatches(ABC):
         self._clients: dict[int, Any] = {}
 
     def size(self, key: str, call: CallSpec) -> int:
-        """How many bytes of a batch a call takes; raises what the provider could not do for it."""
+        """Return the number of bytes of a call in a batch. Raises `ModelError` for unsupported settings."""
         return len(self.line(key, call))
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
-        """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
+        """Submit a batch and return the provider's id. Raises `NotTaken` if it was certainly not created."""
 
         def failure(exc: Exception, at: Transport) -> ModelError:
             error = self.asked.failure(exc, at)
@@ -105,19 +105,19 @@ class RemoteBatches(ABC):
         return outside(partial(self._runner.run, attempt(self.at, self._submit(items, label), failure)))
 
     def find(self, label: str, keys: Set[str], since: float, known: Set[str] = frozenset()) -> str | None:
-        """The id of the batch of these calls that was about to be sent ``since`` and is none of the ``known`` ones."""
+        """Return the id of the batch of these calls, submitted at ``since`` or later and not in ``known``, or None."""
         return self._do(self._find(label, keys, since - CLOCKS_APART_S, known))
 
     def state(self, remote: str) -> BatchState:
-        """How far a batch is."""
+        """Return the current state of a batch."""
         return self._do(self._state_or_gone(remote))
 
     def cancel(self, remote: str) -> None:
-        """Ask the provider to stop a batch. What is done is still paid, and its results can be read."""
+        """Ask the provider to stop a batch. Finished calls are still billed, and their results can be read."""
         self._do(self._cancel(remote))
 
     def results(self, remote: str) -> Iterator[Result]:
-        """What came back, call by call, in any order. A key can come twice, and keys can come that were never sent."""
+        """Yield the results, in any order. Keys can occur twice, and keys that were never sent can occur."""
         pages = self._results(remote)
         while (page := self._do(anext(pages, None))) is not None:
             yield from page
@@ -147,42 +147,42 @@ class RemoteBatches(ABC):
 
     @abstractmethod
     def _answer(self, record: dict[str, Any]) -> Reply:
-        """The reply in a line of the results; `ModelError` if the line says that there is none."""
+        """Return the reply in a line of the results; raise `ModelError` if the line reports an error."""
 
     def record(self, key: str, call: CallSpec) -> dict[str, Any]:
-        """A call as it stands in a batch."""
+        """Return the JSON object of a call in a batch."""
         refuse(call, list(self.asked.problems(call)))
         first, *_, last = self.form
         return {**self.form, first: key, last: self.asked.wire_body(call, self.at)}
 
     def line(self, key: str, call: CallSpec) -> bytes:
-        """A call as a line of a file."""
+        """Return a call as a line of a batch file."""
         return json.dumps(self.record(key, call), allow_nan=False).encode("ascii") + b"\n"
 
     def client(self, most_bytes: int = MOST_REPLY_BYTES) -> Any:
-        """The SDK's client for bodies of at most so many bytes."""
+        """Return the SDK's client for bodies of at most ``most_bytes`` bytes."""
         if most_bytes not in self._clients:
             self._clients[most_bytes] = self.asked.client(self.at, most_bytes)
         return self._clients[most_bytes]
 
     async def object_of(self, opened: AbstractAsyncContextManager[Any]) -> dict[str, Any]:
-        """The JSON object in the body of a streamed response of an SDK of OpenAI's make."""
+        """Return the JSON object in a streamed response of an SDK built like OpenAI's."""
         async with opened as response:
             body = bytes(await response.read())
         return read_object(body, self.at)[1]
 
     def remote_of(self, value: object) -> str:
-        """The id of a batch, which becomes part of addresses."""
+        """Validate the id of a batch or file, which becomes part of URLs. Raises `ModelError`."""
         if isinstance(value, str) and _REMOTE.fullmatch(value) and ".." not in value:
             return value
         raise ModelError(f"{self.at.provider.name}: {self.at.address} gave no id of a batch or file", retryable=True)
 
     def reply_in(self, body: dict[str, Any]) -> Reply:
-        """The reply in the body of a response that is part of the results."""
+        """Return the reply in a response body that is part of the results."""
         return self.asked.reply_of(json.dumps(body).encode("ascii"), self.like, self.at)
 
     async def pages(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[list[Result]]:
-        """The results in a file of JSON lines, as many at a time as arrive together."""
+        """Yield the results in a JSON lines file, one page per chunk that arrives."""
         first, name = True, self.at.provider.name
         async for lines in _lines(chunks):
             if first and lines and is_html(lines[0][:200].decode("utf-8", "replace")):
@@ -221,26 +221,26 @@ class RemoteBatches(ABC):
 
 
 class StreamedBatches(RemoteBatches):
-    """Batches behind an SDK of OpenAI's make; ``place`` is its part for them."""
+    """Batches behind an SDK built like OpenAI's; ``place`` is the attribute of its client for batches."""
 
     place: ClassVar[str]
 
     @property
     def batches(self) -> Any:
-        """The part of the SDK that makes batches."""
+        """The part of the SDK's client for batches."""
         return attrgetter(self.place)(self.client())
 
     @property
     def headers(self) -> dict[str, Any]:
-        """What goes along with every request."""
+        """The additional headers of every request."""
         return self.asked.headers(self.like, self.at)
 
     async def _created(self, **what: Any) -> str:
-        """The id of a batch that is made."""
+        """Create a batch and return its id."""
         return self.remote_of((await self._said("create", **what)).get("id"))
 
     async def _retrieved(self, remote: str) -> dict[str, Any]:
-        """What the provider says of a batch."""
+        """Return the provider's record of a batch."""
         return await self._said("retrieve", remote)
 
     async def _cancel(self, remote: str) -> None:
@@ -252,11 +252,11 @@ class StreamedBatches(RemoteBatches):
 
 
 BatchMaker = Callable[[CallSpec], RemoteBatches]
-"""Makes the provider of a lane from any call of it."""
+"""Makes the batch client of a lane from any of its calls."""
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
-    """The lines of a file that are not empty, with only the beginning of one that is longer than is kept."""
+    """Yield the non-empty lines of a file, each cut to slightly more than the longest body that is stored."""
     rest = bytearray()
     async for chunk in chunks:
         lines: list[bytes] = []
@@ -274,7 +274,7 @@ async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
 
 
 async def newest(pages: AsyncIterable[T]) -> AsyncIterator[T]:
-    """The newest items of a list at the provider, not more than are looked at."""
+    """Yield the newest items of a list at the provider, at most `_MOST_PAGES` pages of 100."""
     most = 100 * _MOST_PAGES
     async for item in pages:
         yield item

@@ -44,7 +44,7 @@ _GENERATION: Final[Mapping[str, str]] = {
     "max_output_tokens": "maxOutputTokens",
     "response_mime_type": "responseMimeType",
     "response_json_schema": "responseJsonSchema",
-    "thinking_config": "thinkingConfig",  # the API reads both spellings of what is in it; this is the client's
+    "thinking_config": "thinkingConfig",  # the API accepts both spellings of its fields; this is the client's
 }
 _UNKNOWN_TO_SCHEMAS: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "const"})
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
@@ -52,14 +52,14 @@ _BY_THE_DAY = re.compile(r"per_?day", re.IGNORECASE)
 
 
 class Clients(NamedTuple):
-    """Google's client, and the HTTP client that it sends by."""
+    """Google's client, and the HTTP client that it uses."""
 
     sdk: Any
     http: Any
 
 
 class GoogleModel(base.SdkModel):
-    """A Gemini model. One request to ``POST /v1/models/NAME:generateContent`` an attempt; nothing is retried here."""
+    """A Gemini model. Each attempt is one request to ``POST /v1/models/NAME:generateContent``, without retries."""
 
     provider = GOOGLE
 
@@ -69,7 +69,7 @@ class GoogleModel(base.SdkModel):
     efforts = ("minimal", "low", "medium", "high", "xhigh")
 
     def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get; a model before Gemini 3 thinks by a budget, later ones by effort."""
+        """Yield the unsupported settings of a call. Before Gemini 3 reasoning is set by a budget, later by effort."""
         yield from super().problems(call)
         if call.seed is not None and call.seed not in _SEEDS:
             yield f"the seed must be from {_SEEDS.start} to {_SEEDS.stop - 1} (got {call.seed})"
@@ -80,10 +80,10 @@ class GoogleModel(base.SdkModel):
         yield from base.prompt_problems(call)
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The arguments of ``generate_content``."""
+        """Return the arguments of ``generate_content``."""
         system, users = base.system_and_users(call)
         config: dict[str, Any] = {
-            # The whole body is read here, and one attempt is one request: the client would send more for a long answer.
+            # The whole body is read here. One attempt is one request: the client would send more for a long answer.
             "should_return_http_response": True,
             "automatic_continuation": False,
             "automatic_function_calling": {"disable": True},
@@ -103,7 +103,7 @@ class GoogleModel(base.SdkModel):
         return {"model": at.model, "contents": contents, "config": config}
 
     def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The body of the request of a call as it is on the wire."""
+        """Return the JSON body of the request of a call as it is sent."""
         request = self.request(call, at)
         config, body = request["config"], {"contents": request["contents"]}
         if "system_instruction" in config:
@@ -112,7 +112,7 @@ class GoogleModel(base.SdkModel):
         return body | {"generationConfig": generation}
 
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Clients:
-        """Clients that read bodies of at most so many bytes."""
+        """Make clients that read bodies of at most ``most_bytes`` bytes."""
 
         async def without_key(request: Any) -> None:
             request.headers.pop("x-goog-api-key", None)
@@ -123,26 +123,26 @@ class GoogleModel(base.SdkModel):
             "base_url": at.address,
             "api_version": API_VERSION,
             "timeout": math.ceil(at.timeout_s * 1000),
-            "retry_options": {"attempts": 1},  # without it the client may send a request a second time on its own
+            "retry_options": {"attempts": 1},  # without it the client may send a request twice
             "httpx_async_client": http,
         }
-        # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
+        # Without a key argument the client searches for a key itself; if we have none, none is sent.
         key = at.key.reveal() if at.key else "none"
         return Clients(genai.Client(enterprise=False, api_key=key, http_options=options), http)
 
     async def close(self, client: Clients) -> None:
-        """Close them."""
+        """Close both clients."""
         await client.sdk.aio.aclose()
         client.sdk.close()
-        await client.http.aclose()  # a client that was handed in is closed by nobody else
+        await client.http.aclose()  # the SDK does not close an HTTP client that it was given
 
     async def sent(self, client: Clients, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
-        """The body of the reply."""
+        """Send a request and return the body of the response."""
         answer = await client.sdk.aio.models.generate_content(**request)
         return str(answer.sdk_http_response.body).encode("utf-8", "surrogatepass")
 
     def failure(self, exc: Exception, at: Transport) -> ModelError:
-        """What went wrong; how long to wait, and which quota is used up, is in the details (google.rpc.Status)."""
+        """Map an exception to a `ModelError`; wait and exhausted quota are in its details (google.rpc.Status)."""
         status, body = getattr(exc, "code", None), getattr(exc, "details", None)
         if not isinstance(status, int) or status != 429:
             return base.as_model_error(exc, at)
@@ -159,7 +159,7 @@ class GoogleModel(base.SdkModel):
         return base.refusal(at, status, words, message, headers)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
-        """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
+        """Return the reply in a body; see "GenerateContentResponse" in the reference of the Gemini API."""
         raw, reply = base.read_object(body, at)
         candidates, feedback, usage = reply.get("candidates"), reply.get("promptFeedback"), reply.get("usageMetadata")
         first = candidates[0] if isinstance(candidates, list) and candidates else None
@@ -179,7 +179,7 @@ class GoogleModel(base.SdkModel):
             "refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
             raw,
             input_tokens=prompt,
-            # ``candidatesTokenCount`` leaves out the thoughts, which are paid for as output
+            # ``candidatesTokenCount`` excludes reasoning tokens, which are billed as output
             output_tokens=None if written is None and thought is None else (written or 0) + (thought or 0),
             reasoning_tokens=thought,
             cached_tokens=cached,
@@ -198,7 +198,7 @@ _CHUNK: Final = 1 << 20
 
 
 class GoogleBatches(batches.RemoteBatches):
-    """Batches of calls to ``google/NAME``. The label is their display name."""
+    """Batches of calls to ``google/NAME``, with the label as display name."""
 
     model = GoogleModel
     most_items = 50_000
@@ -236,7 +236,7 @@ class GoogleBatches(batches.RemoteBatches):
         job = await self.client().sdk.aio.batches.get(name=remote)
         name = getattr(job.dest, "file_name", None)
         if name is None:
-            return  # of one that expired nothing is left
+            return  # an expired batch has no results
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
             download = self.client(batches.MOST_RESULT_BYTES).sdk.aio.files.download
             await download(file=self.remote_of(name), destination=spool)

@@ -1,4 +1,4 @@
-"""An agent behind an address: it is sent a context by POST and answers with JSON."""
+"""External agents: behind an HTTP address, which gets a context by POST and answers with JSON, or a Python callable."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from assaymark.errors import InputError, ModelError, Problem
 from assaymark.prompting import JUDGED_KINDS, Rejected, strict_json
 from assaymark.records import JSON, Context, Decision, canonical_json, parse, record, to_json
 
-# What an external agent is sent, what it answers, and the failures that stand in the place of an answer.
+# The request to an external agent, its answer, and the failures that are recorded in place of an answer.
 
 
 FORMAT: Final = "assaymark context 1"
-"""What the ``format`` of a request says; another form would have another number."""
+"""The ``format`` field of a request; it changes with the form of the request."""
 
 PATIENCE_S: Final = 100.0
-"""Seconds that an agent has for one decision unless its ``args.timeout_s`` says otherwise."""
+"""Seconds that an agent has for one decision unless ``args.timeout_s`` is set."""
 
 MOST_BYTES: Final = 2_000_000
-"""The longest answer that is taken from an agent; a decision is a few thousand bytes."""
+"""Maximum length of an agent's answer; a decision is a few thousand bytes."""
 
 FailureKind = Literal[
     "timeout", "refused", "unreachable", "tls", "cut", "not HTTP", "status", "redirect", "encoding", "too large",
@@ -51,7 +51,7 @@ FailureKind = Literal[
 ]  # fmt: skip
 
 _CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "encoding", "not UTF-8"})
-"""Failures of an answer that came and could not be read."""
+"""Failures in which an answer arrived and could not be parsed."""
 
 _LONGEST_PATIENCE_S: Final = 3600.0
 _DETAIL_CHARS: Final = 300
@@ -62,7 +62,7 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 OUTSIDE: Final = ("http/", "https/", "python/")
-"""How the names of agents of one's own begin: an address, or a Python callable."""
+"""Prefixes of the names of external agents: an address, or a Python callable."""
 
 
 @record
@@ -111,13 +111,13 @@ class AgentRequest:
 
 
 def is_outside(model: str) -> bool:
-    """Whether a model name is an agent of one's own, which is sent contexts and no prompt."""
+    """True if a model name is an external agent, which gets contexts and no prompt."""
     return model.startswith(OUTSIDE)
 
 
 @record
 class AgentFailure:
-    """Why there is no answer. ``start`` is the beginning of what did arrive, for a person who looks into it."""
+    """The reason for a missing answer. ``start`` is the beginning of the data received, for debugging."""
 
     failure: FailureKind
     detail: str
@@ -125,33 +125,33 @@ class AgentFailure:
 
     @property
     def text(self) -> str:
-        """The failure as the text of a reply; ``parse(AgentFailure, text)`` reads it back."""
+        """The failure as the text of a reply; ``parse(AgentFailure, text)`` restores it."""
         return canonical_json(self)
 
     @staticmethod
     def words(text: str) -> str:
-        """What the text of a failed reply says, for people: the kind and the detail, and what came; or the text."""
+        """Format the text of a failed reply for readers: kind, detail and start; any other text is unchanged."""
         kind, detail, start = (str(_object(text).get(name, "")) for name in ("failure", "detail", "start"))
         reason = detail if detail.startswith(kind) else f"{kind}: {detail}"
         return (reason + f" (it begins: {start})" * bool(start)) if kind else text
 
     def reply(self, model: str, raw: str | None = None) -> Reply:
-        """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
+        """Return the failure as the recorded reply of a model, so that the call is never sent again."""
         return Reply(self.text, model, "failed", raw)
 
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
-    """A failure in printable words that are cut short, whatever the agent put into them."""
+    """Make a failure with printable, shortened texts from any input of the agent."""
     return AgentFailure(failure=kind, detail=one_line(detail, _DETAIL_CHARS), start=one_line(start, _START_CHARS))
 
 
 def no_reply(reply: Reply) -> bool:
-    """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time."""
+    """True if a call got no answer at all: an exception, no connection, a refusal, or a timeout."""
     return reply.finish == "refusal" or (reply.finish == "failed" and _object(reply.text).get("failure") not in _CAME)
 
 
 def request_text(call: CallSpec) -> str:
-    """The text that an external agent is sent: the user message of its call."""
+    """Return the text that is sent to an external agent: the user message of its call. Raises `ModelError`."""
     text = "".join(message.text for message in call.messages if message.role == "user")
     try:
         raw = json.loads(text)
@@ -166,7 +166,7 @@ def request_text(call: CallSpec) -> str:
 
 
 def read_request(call: CallSpec) -> AgentRequest:
-    """The request of a call, as records."""
+    """Parse the request of a call. Raises `ModelError`."""
     try:
         return parse(AgentRequest, request_text(call), source=f"the request to {call.model}")
     except InputError as exc:
@@ -174,7 +174,7 @@ def read_request(call: CallSpec) -> AgentRequest:
 
 
 def answered(text: str, model: str) -> Reply:
-    """An agent's answer as a reply. Its own words for who answered, and what it used, are read if they are there."""
+    """Return an agent's answer as a reply, with the model, fingerprint and token usage that it reports, if any."""
     facts = _object(text)
     usage = part_of(facts, "usage")
     return Reply(
@@ -184,12 +184,12 @@ def answered(text: str, model: str) -> Reply:
 
 
 def patience(args: Mapping[str, JSON]) -> float:
-    """Seconds that an agent has for one decision. The deadline of the run must be longer, or it cuts in first."""
+    """Seconds that an agent has for one decision. The deadline of the run must be longer, or it takes effect first."""
     return float(args.get("timeout_s", PATIENCE_S))
 
 
 def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-    """What is wrong with the arguments of an external agent, in words; nothing for models of other providers."""
+    """Yield the problems with the arguments of an external agent; none for models of other providers."""
     allowed = _ARGUMENTS.get(model.partition("/")[0])
     for name, value in args.items() if allowed is not None else ():
         if name not in (allowed or ()):
@@ -197,7 +197,7 @@ def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator
         elif name == "timeout_s" and not (is_number(value, 0, _LONGEST_PATIENCE_S) and value):
             yield f"timeout_s must be a number of seconds above 0 and at most {_LONGEST_PATIENCE_S:g} (got {value!r})"
         elif name == "token_env" and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
-            # Not shown: somebody may have put the token itself here.
+            # Not shown: the value may be the token itself.
             yield "token_env must be the name of an environment variable: letters, digits and underscores"
 
 
@@ -230,7 +230,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an agent answers. ``host`` is without the brackets of an IPv6 address."""
+    """The address of an agent. ``host`` has no brackets for an IPv6 address."""
 
     secure: bool
     host: str
@@ -239,7 +239,7 @@ class Site:
 
     @classmethod
     def of(cls, url: str) -> Site:
-        """The parts of an address: http or https, host, port, path, and nothing else."""
+        """Parse a URL of http or https, host, port and path only. Raises `InputError`."""
         match = _URL.fullmatch(url)
         secure = match is not None and match["scheme"] == "https"
         port = int(match["port"] or (443 if secure else 80)) if match is not None else 0
@@ -253,7 +253,7 @@ class Site:
 
 
 class HttpAgent:
-    """A model that is an agent behind an address, ``http://host:port/path`` or ``https://...``."""
+    """An external agent behind an address, ``http://host:port/path`` or ``https://...``."""
 
     def __init__(
         self, url: str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES,
@@ -266,9 +266,9 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
+        """Connect once and close, before a run, so that a study does not fail because an agent was never started.
 
-        `ModelError` unless something answers at the address.
+        Raises `ModelError` unless a server accepts connections at the address.
         """
         try:
             socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
@@ -278,27 +278,27 @@ class HttpAgent:
             raise ModelError(f"nothing answers at {self.url} ({reason}); {advice}", retryable=True) from None
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``."""
+        """Send the request of a call and return the answer. A missing answer is a reply with ``finish`` ``failed``."""
         refuse(call, list(external_argument_problems(call.model, call.args)))
-        # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
+        # A lone surrogate, which UTF-8 cannot encode, becomes its JSON escape.
         body = request_text(call).encode("utf-8", "backslashreplace")
         token = self._token(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
-        # For a thread that reads a large answer: waits for the place of this attempt
+        # For the thread that reads a large answer: waits for the slot of this attempt
         place, loop = current_slot(), asyncio.get_running_loop()
 
         def take() -> None:
             if place is not None and not place.taken:
                 try:
                     asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
-                except (CancelledError, RuntimeError):  # the loop ends: nobody waits for the answer
+                except (CancelledError, RuntimeError):  # the loop has ended: the answer is not needed
                     raise TimeoutError from None
 
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await apart(post, post.leave)
-                for _ in range(_TRIES - 1):  # only a refused connection is tried again, for then nothing was sent
+                for _ in range(_TRIES - 1):  # only a refused connection is retried, since nothing was sent
                     if not (isinstance(answer, AgentFailure) and answer.failure == "refused"):
                         break
                     await self._sleep(_BETWEEN_TRIES_S)
@@ -313,7 +313,7 @@ class HttpAgent:
         name = call.args.get("token_env")
         if name is None:
             return None
-        token = Secret(self._environ.get(name, ""), "token")  # no local of a traceback holds it in plain
+        token = Secret(self._environ.get(name, ""), "token")  # so that no local in a traceback shows it
         if _TOKEN.fullmatch(token.reveal()) is None:
             problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
@@ -321,7 +321,7 @@ class HttpAgent:
 
 
 class _Post:
-    """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
+    """One POST request, made in a thread; `leave` and `failed` may be called from other threads meanwhile."""
 
     def __init__(
         self, site: Site, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
@@ -333,7 +333,7 @@ class _Post:
         self._left = False
 
     def __call__(self) -> str | AgentFailure:
-        """The text of the answer, or what went wrong."""
+        """Return the text of the answer, or the failure."""
         site, timeout_s = self._site, self._timeout_s
         connection = HTTPConnection(site.host, site.port, timeout=timeout_s)
         if site.secure:
@@ -352,7 +352,7 @@ class _Post:
             connection.endheaders(self._body)
             with connection.getresponse() as response:
                 return self._refused(response) or self._read(response)
-        except TimeoutError:  # exceptions by their names: their messages can hold what the agent sent
+        except TimeoutError:  # exceptions by name only: their messages can contain data of the agent
             return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
         except ConnectionRefusedError:
             return self.failed("refused", "the connection was refused")
@@ -368,29 +368,29 @@ class _Post:
             connection.close()
 
     def leave(self) -> None:
-        """Cut the connection, so that the thread ends whatever the other side does."""
+        """Shut the connection down so that the thread ends whatever the server does."""
         self._left = True
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def failed(self, kind: FailureKind, detail: str) -> AgentFailure:
-        """A failure with the start of what was received; nothing of it if a token was sent that may be in there."""
+        """Return a failure with the start of the received data, which is left out if it may contain a token."""
         start = "" if self._token is not None else self._received[:_LOOKED_AT].decode("utf-8", "replace")
         return failure(kind, detail, start)
 
     def kept(self) -> str:
-        """What was received, without the token; of what is too long to be kept, the start."""
+        """Return the received data without the token, cut to the longest body that is stored."""
         text = self._received[:MOST_KEPT_BYTES].decode("utf-8", "replace")
         if self._token is None:
             return text
-        # where it is cut, it may end in half a token
+        # a cut text may end in half a token
         cut = LONGEST_FORM * len(self._token.reveal()) if len(self._received) > MOST_KEPT_BYTES else 0
         text = scrub(text, [self._token])
         return text[: len(text) - cut]
 
     def _refused(self, response: HTTPResponse) -> AgentFailure | None:
-        """What is wrong with an answer that is not read for its content."""
+        """Return the failure for a status or an encoding that is not accepted, or None."""
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if 200 <= response.status < 300 and encoding == "identity":
             return None
@@ -424,13 +424,13 @@ def _reason(exc: Exception) -> str:
     return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
 
 
-# An agent that is a Python callable: it is handed a Context in a thread and returns what it decided
+# An agent that is a Python callable: it is called with a Context in a thread and returns its decision
 
 GROUP: Final = "assaymark.agents"
 """The entry point group in which an installed package names its agents."""
 
 Decide = Callable[[Context], Any]
-"""An agent: what it returns is a mapping of the reply format, its JSON text, or a `Decision` (or its mapping)."""
+"""An agent: it returns a mapping in the reply format, its JSON text, or a `Decision` (or its mapping)."""
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _NOT_TRADED: Final = ("hold", "no_trade")
@@ -438,7 +438,7 @@ _INSTALLED: Final = itemgetter("stdlib", "purelib", "platlib")(sysconfig.get_pat
 
 
 class PythonAgent:
-    """A model that is a callable of this process, or the name of one, imported when it is first needed."""
+    """An external agent that is a callable of this process, or the name of one, imported when first needed."""
 
     def __init__(
         self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES, strict: bool = False
@@ -449,21 +449,21 @@ class PythonAgent:
         self._raised: list[str] = []  # appended to in threads
 
     def held(self, strict: bool) -> PythonAgent:
-        """The same agent, strict or not."""
+        """Return the same agent, with or without ``strict``: an exception then stops the run."""
         decide = self._decide or self._named or ""
         return PythonAgent(decide, timeout_s=self._timeout_s, max_bytes=self._max_bytes, strict=strict)
 
     @property
     def raised(self) -> Counter[str]:
-        """How often the callable raised what: type, message, file and line."""
+        """The number of times that the callable raised each exception: type, message, file and line."""
         return Counter(self._raised)
 
     def check(self) -> None:
-        """Import the callable, before a run asks anything."""
+        """Import the callable, before a run. Raises `ModelError`."""
         self._callable()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``."""
+        """Call the agent with the context of a call. An exception is a reply with ``finish`` ``failed``."""
         refuse(call, list(external_argument_problems(call.model, call.args)))
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
@@ -479,7 +479,7 @@ class PythonAgent:
         return answered(answer, call.model)
 
     def _decided(self, call: CallSpec) -> str | AgentFailure:
-        """The text of what the callable returned, or what went wrong; in the thread."""
+        """Return the callable's result as text, or the failure. Runs in the thread."""
 
         async def awaited(result: Awaitable[object]) -> object:
             return await result
@@ -489,11 +489,11 @@ class PythonAgent:
         try:
             result = decide(context)
             return _text(asyncio.run(awaited(result)) if inspect.isawaitable(result) else result)
-        except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
+        except BaseException as exc:  # any exception of the agent is its outcome, even SystemExit
             raised = failure("exception", _named(exc))
-            # file and line where it raised, in code that is not of an installed package if any of it is not
+            # file and line of the exception, in the user's code rather than in an installed package if possible
             frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
-            if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
+            if not frames and (code := getattr(decide, "__code__", None)) is not None:  # the call itself failed
                 frames = [(code.co_filename, code.co_firstlineno)]
             user_frames = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
             what = raised.detail
@@ -515,7 +515,7 @@ class PythonAgent:
 
 
 def load_agent(name: str) -> Decide:
-    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``."""
+    """Import the callable ``package.module:attribute``, or an entry point of the group ``assaymark.agents``."""
     try:
         if (point := _entry_point(name)) is not None:
             target = point.load()
@@ -538,7 +538,7 @@ def load_agent(name: str) -> Decide:
 
 
 def is_agent_name(name: str) -> bool:
-    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing."""
+    """True if a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing."""
     return _TARGET.fullmatch(name) is not None or _entry_point(name) is not None
 
 
@@ -547,7 +547,7 @@ def _entry_point(name: str) -> EntryPoint | None:
 
 
 def _text(result: object) -> str | AgentFailure:
-    """What was returned as the text of a reply; a decision in the reply format, as far as it is of its own form."""
+    """Return a callable's result as the text of a reply; well-formed parts of a decision become the reply format."""
     if isinstance(result, str):
         return result
     if not isinstance(result, Decision | Mapping):
@@ -557,7 +557,7 @@ def _text(result: object) -> str | AgentFailure:
         raw = to_json(result)
         if "actions" not in raw or "orders" in raw:
             return canonical_json(raw)
-        # what is not of a decision's form stays as it is, for the reader to refuse
+        # parts that are not in a decision's form stay unchanged, so that the parser rejects them
         fields: dict[str, JSON] = {"orders": raw["actions"], "rationale": raw.get("rationale")}
         actions, texts = raw["actions"], raw.get("rationales")
         if isinstance(actions, list) and parts_of(raw, "actions") == actions:
@@ -578,7 +578,7 @@ def _text(result: object) -> str | AgentFailure:
 
 
 def _named(exc: BaseException) -> str:
-    """An exception by its type and message; the message is the agent's own and may itself fail."""
+    """Return the type and message of an exception; the message is made by the agent's code and may itself fail."""
     try:
         return f"{type(exc).__name__}: {exc}"
     except Exception:

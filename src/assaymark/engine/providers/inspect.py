@@ -1,4 +1,4 @@
-"""Models behind Inspect AI's model API: any provider that Inspect knows, under the rules of our own clients."""
+"""Models behind Inspect AI's model API: any provider that Inspect supports, with the rules of our own clients."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from assaymark.records import JSON
 INSPECT: Final = Provider(
     name="inspect", sdk="inspect_ai", extra="inspect", key_envs=(), home="the provider's own address"
 )
-"""Inspect itself; which provider is behind it, its key and its address are looked up when a model is made."""
+"""Inspect itself; the provider behind it, its key and its address are looked up when a model is made."""
 
 OPTION: Final = "provider_"
-"""How an argument begins that is handed on to Inspect's provider, such as ``provider_responses_api``."""
+"""Prefix of arguments that are passed on to Inspect's provider, such as ``provider_responses_api``."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}/[!-~]{1,200}")
 _OPTION = re.compile(rf"{OPTION}[a-z][a-z0-9_]*")
@@ -41,29 +41,29 @@ _SECRET = re.compile(r"key|token|secret|password|credential|header", re.IGNORECA
 _MARKUP = re.compile(r"\[/?[a-z][a-z0-9_ ]*\]")
 _PLAIN: Final = (lambda value: isinstance(value, str | int | float), "a text, number or truth value")
 _NOT_OPTIONS: Final = frozenset({"model", "role", "required", "default", "config", "base_url", "memoize"})
-_MOST_AT_ONCE: Final = 100_000  # of connections: how many calls are under way is the runner's to say
+_MOST_AT_ONCE: Final = 100_000  # connections: the runner limits the number of calls in flight
 _NO_KEY: Final = "no-key"
 _SHORTEST_KEY: Final = 8
 _FINISH: Final[Mapping[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "seed": ("seed",), "temperature": ("temperature",), "effort": ("effort", "thinking"),
 }  # fmt: skip
-"""By which parts of the names in a request it is seen that a setting was sent: every provider has its own names."""
+"""Parts of names in a request that show that a setting was sent; the names differ between providers."""
 
 _SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
     "mockllm": frozenset(_PARTS), "hf": frozenset({"seed", "temperature"}),
 }  # fmt: skip
-"""What providers without a request are known to heed: they run in this process."""
+"""Settings that are known to reach providers without a request, which run in this process."""
 
 _NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
 
 _Client = tuple[Any, Transport]
-"""Inspect's model, and the place that it goes to with the key it found."""
+"""Inspect's model, and its transport with the key that Inspect found."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What one request came to below Inspect's own layer: what was sent and received, or the provider's exception."""
+    """One exchange below Inspect's own layer: request and response, or the provider's exception."""
 
     request: Mapping[str, Any] | None = None
     response: Mapping[str, Any] | None = None
@@ -74,7 +74,7 @@ _SEEN: ContextVar[_Seen | None] = ContextVar("assaymark_inspect_seen", default=N
 
 
 class InspectModel:
-    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off."""
+    """A model of one of Inspect's providers. Each attempt is one request: Inspect's retries and cache are off."""
 
     def __init__(
         self, name: str, *, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
@@ -89,16 +89,16 @@ class InspectModel:
         self._unsent: set[str] = set()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Ask once."""
+        """Send a call once and return the reply. Raises `ModelError`."""
         refuse(call, list(self._problems(call)))
-        # to an address that a study names goes the key that it names, and no other
+        # an address from the study's plan only gets the key that the plan names
         options = tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name))
         provider = replace(INSPECT, name=f"inspect/{self.provider}")
         at = replace(transport(provider, call, self._environ), options=options)
         load_sdk(INSPECT)
         (model, at), seen = await self._clients.of(at), _Seen()
         output = await base.attempt(at, self._generated(model, at, call, seen))
-        # Refuse an answer to another question than the one that was asked, and remember why
+        # Refuse the answer if a setting of the call was not sent, and remember which
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
             missing = [name for name in _asked(call) if name not in sent]
@@ -107,7 +107,7 @@ class InspectModel:
             missing = [key for key in _asked(call) if not any(part in name for part in _PARTS[key] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
-        # What came back, as a reply.
+        # Convert the output to a reply.
         response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
         raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
         if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
@@ -116,11 +116,11 @@ class InspectModel:
             return Reply("the provider gave no answer", call.model, "failed", raw)
         usage, stop = output.usage, output.choices[0].stop_reason
         if stop == "model_length" and usage is None:
-            # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
+            # Inspect's form of a prompt that is too long; a reply that was cut off has a usage.
             what = f"{at.provider.name}: the prompt is too long for {at.model!r}"
             raise ModelError(what, retryable=False, refused="call")
         counts: dict[str, Any] = {}
-        if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
+        if usage is not None:  # Inspect's input tokens exclude those of the cache, ours include them
             cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
             counts = {
                 "input_tokens": base.count_of(usage.input_tokens + (cached or 0) + (written or 0)),
@@ -134,16 +134,16 @@ class InspectModel:
         )  # fmt: skip
 
     async def aclose(self) -> None:
-        """Close the connections of this event loop; those of a loop that has ended are closed already."""
+        """Close the connections of this event loop; those of other loops close when their loop ends."""
         await self._clients.aclose()
 
     async def _generated(self, model: Any, at: Transport, call: CallSpec, exchange: _Seen) -> Any:
-        """Inspect's output for a call, or what went wrong as our error."""
+        """Return Inspect's output for a call; every exception becomes a `ModelError`."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         system, users = base.system_and_users(call)
         messages = [api.ChatMessageSystem(content=system)] if system else []
         messages += [api.ChatMessageUser(content=text) for text in users]
-        # with everything of Inspect's switched off that would ask or answer by itself
+        # with Inspect's retries, cache and batching off
         config = api.GenerateConfig(
             max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
             max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
@@ -155,7 +155,7 @@ class InspectModel:
         except ModelError as exc:
             error = exc
         except Exception as exc:
-            # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
+            # Our rules first; without a status, Inspect's provider decides about its own exceptions.
             caused = exchange.error or exc
             mapped = base.as_model_error(caused, at)
             status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
@@ -171,7 +171,7 @@ class InspectModel:
         raise error
 
     def _problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get, as far as that is known before."""
+        """Yield the settings of a call that are known to be unsupported before it is sent."""
         yield from inspect_argument_problems(call.model, call.args)
         yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
         yield from base.prompt_problems(call)
@@ -180,20 +180,20 @@ class InspectModel:
         return f"Inspect's provider {self.provider} does not send {name} for this model; leave it out"
 
     def _client(self, at: Transport) -> _Client:
-        """Inspect's model for a place, with every retry off and its provider watched."""
+        """Make Inspect's model for a transport, with all retries off and each exchange recorded."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
         options = {**dict(at.options), **self._options}
         try:
             model = api.get_model(self.name, base_url=at.base_url, api_key=key, memoize=False, **options)
-        except Exception as exc:  # what Inspect raises in markup becomes one plain line
+        except Exception as exc:  # Inspect's messages have markup: make one plain line
             message = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
             error = ModelError(f"{at.provider.name}: {at.shown(message)}", retryable=False, quota=True)
         else:
             inner: Any = getattr(model.api, "client", None)
             if isinstance(getattr(inner, "max_retries", None), int):
                 inner.max_retries = 0  # the SDK's own, below Inspect's
-            # note what goes through: Inspect's own layer returns neither the response nor the exception
+            # record the exchange: Inspect's own layer returns neither the response nor the exception
             original = model.api.generate
 
             @functools.wraps(original)
@@ -210,7 +210,7 @@ class InspectModel:
                 return result
 
             model.api.generate = generate
-            # The place with the key that Inspect's provider found, so that it can be taken out of every text.
+            # Add the key that Inspect's provider found, so that it can be removed from every text.
             names = [name for name in getattr(model.api, "api_key_vars", None) or () if os.environ.get(name)]
             found_key = getattr(model.api, "api_key", None) or (os.environ[names[0]] if names else None)
             if at.key is not None or not isinstance(found_key, str) or len(found_key) < _SHORTEST_KEY:
@@ -223,7 +223,7 @@ class InspectModel:
 
 
 def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right."""
+    """Return the problems with the arguments of a model behind Inspect."""
     options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
     secret = [name for name in options if _SECRET.search(name)]
     shown = {name: value for name, value in args.items() if name not in secret}
@@ -236,7 +236,7 @@ def _is_option(name: str) -> bool:
 
 
 def response_schema(call: CallSpec) -> Any:
-    """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
+    """Return the schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
     if call.schema is None:
         return None
     expected = base.strict_schema(call.schema)
@@ -248,12 +248,12 @@ def response_schema(call: CallSpec) -> Any:
 
 
 def _asked(call: CallSpec) -> list[str]:
-    """The settings that a call names."""
+    """Return the settings that a call sets."""
     return [name for name in _PARTS if getattr(call, name) is not None]
 
 
 def _names(node: Any) -> Iterator[str]:
-    """The names of all settings in a request that have a value, those of messages and schemas left out."""
+    """Yield the names of all settings in a request that have a value, except those in messages and schemas."""
     if isinstance(node, Mapping):
         for name, value in node.items():
             if value is not None and name not in _NOT_SETTINGS:

@@ -21,7 +21,7 @@ RESPONSES: Final = Provider("openai", "openai", "openai", _KEYS, _HOME, "OPENAI_
 CHAT: Final = Provider("openai-chat", "openai", "openai", _KEYS, _HOME, "OPENAI_BASE_URL")
 
 STRUCTURED: Final = ("json_schema", "json_object", "none")
-"""How a compatible server is asked for the form of the reply: by the schema, as any JSON, or by the prompt alone."""
+"""Ways to request the form of a reply from a compatible server: the schema, any JSON, or the prompt alone."""
 
 _OUR_FIELDS: Final = frozenset({
     "model", "messages", "seed", "temperature", "reasoning_effort", "response_format", "max_tokens",
@@ -40,7 +40,7 @@ _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded
 
 
 def _extra(value: object) -> dict[str, Any] | None:
-    """An object as it is or as JSON text, which is how a study file can hold one; None if it is neither."""
+    """Return an object, or parse one from JSON text (the form in a study file); None for anything else."""
     try:
         content = strict_json(value) if isinstance(value, str) else value
     except Rejected:
@@ -49,21 +49,21 @@ def _extra(value: object) -> dict[str, Any] | None:
 
 
 class _OpenAI(base.SdkModel):
-    """What both APIs share: how a model is named, the client, how a request is sent and a failure read."""
+    """Base of both APIs: names of models, the client, sending a request and parsing a failure."""
 
     path: ClassVar[str]
-    messages: ClassVar[str]  # what the API calls its messages, and what was asked and answered in its counts
+    messages: ClassVar[str]  # the API's field names of the messages, and (below) of input and output token counts
     counts: ClassVar[tuple[str, str]]
-    api: ClassVar[tuple[str, str]]  # its name, and what to do where a server has another
+    api: ClassVar[tuple[str, str]]  # its name, and the advice for a server with another API
     names = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
     named = "NAME with letters, digits and . _ : / @ + -, at most 200 characters"
-    efforts = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # of which a model takes some
+    efforts = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # each model supports some of them
     rules: ClassVar[Mapping[str, Rule]] = _TOP_P
 
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
-        """The SDK's client; retries are the runner's part."""
+        """Make a client of the SDK, without retries, which are left to the runner."""
         return load_sdk(self.provider).AsyncOpenAI(
-            api_key=at.key.reveal() if at.key else "none",  # the SDK wants one even where `sent` leaves it out
+            api_key=at.key.reveal() if at.key else "none",  # the SDK requires one even if `sent` omits it
             base_url=at.address,
             timeout=at.timeout_s,
             max_retries=0,
@@ -71,21 +71,21 @@ class _OpenAI(base.SdkModel):
         )
 
     def headers(self, _call: CallSpec, at: Transport) -> dict[str, Any]:
-        """Where no key is named for a server, it gets none."""
+        """Omit the Authorization header for a server without a key."""
         return {} if at.key else {"Authorization": load_sdk(self.provider).Omit()}
 
     async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
-        """The body of the reply."""
+        """Send a request and return the body of the response."""
         form = load_sdk(replace(self.provider, sdk="httpx2")).Response
-        # The call key goes along as the id under which the provider and the caller both find the request.
+        # The call key is the request id by which provider and caller can both find the request.
         headers = {"X-Client-Request-Id": call.key, **self.headers(call, at)}
         options = {"headers": headers, "security": {"bearer_auth": True}}
-        # By path: the SDK's own methods take a tenth of a call to go over fields that they leave as they are.
+        # By path: the SDK's own methods spend a tenth of the call's time on fields that they leave unchanged.
         response = await client.post(self.path, cast_to=form, body=request, options=options)
         return bytes(response.content)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
-        """The reply in a body. A failure with status 200: a refusal of the content is an outcome, else an error."""
+        """Return the reply in a body. An error with status 200 is a reply if the content was refused; others raise."""
         raw, content = base.read_object(body, at)
         model = base.word_of(content.get("model")) or call.model
         if not isinstance(content.get("error"), dict):
@@ -102,10 +102,10 @@ class _OpenAI(base.SdkModel):
 
     @abstractmethod
     def _reply(self, at: Transport, content: dict[str, Any]) -> Reply:
-        """The reply in a body that says no error."""
+        """Return the reply in a body without an error."""
 
     def _filled(self, at: Transport, call: CallSpec, **fields: object) -> dict[str, Any]:
-        """A body with the fields that a call asks for."""
+        """Return a request body with the settings of a call that are not None."""
         turns = [{"role": message.role, "content": message.text} for message in call.messages]
         given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
         return {"model": at.model, self.messages: turns} | {name: arg for name, arg in given.items() if arg is not None}
@@ -115,7 +115,7 @@ class _OpenAI(base.SdkModel):
         return ModelError(f"{at.provider.name}: {what}; {self.api[1]}", retryable=False)
 
     def _tokens(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The counts of a body."""
+        """Return the token counts of a response body."""
         usage, (asked, answered) = base.part_of(content, "usage"), self.counts
         return {
             "input_tokens": base.count_of(usage.get(asked)), "output_tokens": base.count_of(usage.get(answered)),
@@ -134,7 +134,7 @@ class OpenAIModel(_OpenAI):
     api = ("Responses", "a server that knows only Chat Completions is openai-chat/NAME")
 
     def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get."""
+        """Yield the settings of a call that the API does not support."""
         yield from super().problems(call)
         if call.seed is not None:
             yield "the Responses API takes no seed; leave it out, or use openai-chat/NAME"
@@ -155,14 +155,14 @@ class OpenAIModel(_OpenAI):
         status = content.get("status")
         if status in ("queued", "in_progress", "cancelled", "failed"):
             raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
-        # what the messages say, without comments on the way to the answer
+        # the final messages, without intermediate commentary
         messages = [item for item in base.parts_of(content, "output") if item.get("type") == "message"]
         final = [item for item in messages if item.get("phase") != "commentary"] or messages
         parts = [part for item in final for part in base.parts_of(item, "content")]
         text = "".join(base.text_of(part.get("text")) for part in parts if part.get("type") == "output_text")
         refused = "".join(base.text_of(part.get("refusal")) for part in parts if part.get("type") == "refusal")
         finish: Finish = "stop"
-        if status == "incomplete":  # for whatever reason: it is cut
+        if status == "incomplete":  # for any reason: the text is cut off
             filtered = base.part_of(content, "incomplete_details").get("reason") == "content_filter"
             finish = "refusal" if filtered else "length"
         return Reply(text=refused or text, model="", finish="refusal" if refused else finish,
@@ -170,7 +170,7 @@ class OpenAIModel(_OpenAI):
 
 
 class OpenAIChatModel(_OpenAI):
-    """A model behind the Chat Completions API: OpenAI's own, or of any compatible server that ``base_url`` names."""
+    """A model behind the Chat Completions API of OpenAI, or of a compatible server at ``base_url``."""
 
     provider = CHAT
     path = "/chat/completions"
@@ -207,7 +207,7 @@ class OpenAIChatModel(_OpenAI):
 
 
 LABEL: Final = "assaymark"
-"""The key of a batch's metadata that holds its label."""
+"""The metadata key of a batch that holds its label."""
 
 _STATUS: Final[Mapping[str, batches.Status]] = {
     "failed": "refused", "completed": "ended", "expired": "ended", "cancelled": "cancelled",
@@ -216,7 +216,7 @@ _LATER: Final = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "serve
 
 
 class OpenAIBatches(batches.StreamedBatches):
-    """Batches of calls to ``openai/NAME`` over ``/v1/responses``. The label is in their metadata."""
+    """Batches of calls to ``openai/NAME`` over ``/v1/responses``, with the label in their metadata."""
 
     model: ClassVar[type[_OpenAI]] = OpenAIModel
     most_items = 50_000
@@ -251,7 +251,7 @@ class OpenAIBatches(batches.StreamedBatches):
             message = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
             later = bool({str(error.get("code")) for error in errors} & _LATER)
             return batches.BatchState(status, reason=self.at.shown(message or "no reason is given"), retryable=later)
-        # Calls that expired are among the failed, or in neither of the two counts.
+        # Expired calls are counted as failed, or in neither of the two counts.
         expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0
         return batches.BatchState(status, done, failed, expired)
 
@@ -275,7 +275,7 @@ class OpenAIBatches(batches.StreamedBatches):
 
 
 class OpenAIChatBatches(OpenAIBatches):
-    """Batches of calls to ``openai-chat/NAME`` over ``/v1/chat/completions``, of OpenAI or of a server like it."""
+    """Batches of calls to ``openai-chat/NAME`` over ``/v1/chat/completions``, of OpenAI or a compatible server."""
 
     model = OpenAIChatModel
     form: ClassVar[Mapping[str, str]] = {**OpenAIBatches.form, "url": "/v1/chat/completions"}

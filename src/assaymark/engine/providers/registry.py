@@ -1,4 +1,4 @@
-"""Names that people write in files, and what they stand for."""
+"""Registry of models: the model behind each name in a plan."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from assaymark.engine.prices import SpendLimit
 
 
-# Models by name, those of providers made when they are asked for: nobody can list every address in advance.
+# Models by name. Those of providers are made on demand: not every address can be listed in advance.
 
 
 Factory = Callable[[str], Model]
-"""Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
+"""Makes the model of a provider from the part of a name after the first slash; raises `InputError` if that is wrong."""
 
 EXAMPLES: Final = (
     "openai/MODEL", "openai-chat/MODEL", "anthropic/MODEL", "google/MODEL", "inspect/PROVIDER/MODEL",
     "http/HOST:PORT/PATH", "https/HOST/PATH", "python/PACKAGE.MODULE:ATTRIBUTE",
 )  # fmt: skip
-"""How models of providers and external agents are named, for messages."""
+"""Forms of the names of provider models and external agents, for messages."""
 
 COMPATIBLE: Final = frozenset(
     {"azure", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "mistral", "ollama", "openrouter", "together",
      "vllm", "xai"}
 )  # fmt: skip
-"""Servers that `openai-chat` speaks to, with the address of their API in ``args.base_url``."""
+"""Servers that `openai-chat` can call, with the address of their API in ``args.base_url``."""
 
 
 class Models(Mapping[str, Model]):
-    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds."""
+    """Fixed models, and models that providers make from a name. Iteration yields the fixed ones only."""
 
     def __init__(
         self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
@@ -52,11 +52,11 @@ class Models(Mapping[str, Model]):
         self.prices, self.purse, self._strict = prices, purse, strict
 
     def paid_from(self, purse: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
-        """The same models at these prices; with a purse, calls are asked only as long as it pays."""
+        """Return the same models with these prices and, if ``purse`` is given, this budget."""
         return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
 
     def raised(self) -> list[str]:
-        """What each Python agent raised, and how often: one line for each place in its code."""
+        """The exceptions of Python agents with their counts: one line for each place in an agent's code."""
         agents = {name: model for name, model in self._made.items() if isinstance(model, PythonAgent)}
         return [
             f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
@@ -65,7 +65,7 @@ class Models(Mapping[str, Model]):
         ]
 
     def __getitem__(self, name: str) -> Model:
-        """The model of that name; `KeyError` with the reason if there is none."""
+        """Return the model of that name; raise `KeyError` with the reason if there is none."""
         if name not in self._made and name in self._fixed:
             self._made[name] = self._fixed[name]
         if name not in self._made:
@@ -83,7 +83,7 @@ class Models(Mapping[str, Model]):
         return self._made[name]
 
     def _unknown(self, name: str) -> UnknownNameError:
-        """That nobody has this name. Of a provider that nobody knows, the others are named, not the models of one."""
+        """Return the error for an unknown name; if its provider is unknown, the message lists providers, not models."""
         provider, _, rest = name.partition("/")
         ours = {name.partition("/")[0] for name in self._fixed}
         if not rest or provider in ours:
@@ -101,7 +101,7 @@ class Models(Mapping[str, Model]):
         return len(self._fixed)
 
     def problem(self, name: str) -> str | None:
-        """Why no model has that name, in words for whoever wrote it; None if one has."""
+        """Return the reason why no model has that name, for the user who wrote it; None if one has."""
         try:
             self[name]
         except KeyError as exc:
@@ -112,13 +112,13 @@ class Models(Mapping[str, Model]):
 
 
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
-    """Every provider of models and agents, by the part of a name before its first slash."""
+    """Return every provider of models and agents, by the part of a name before its first slash."""
     names = ("inspect", *_SDK_MODELS)
     return external_providers() | {name: partial(_made, name, 1, environ) for name in names}
 
 
 def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
-    """Who takes batches, by the part of a model's name before its first slash."""
+    """Return the providers that take batches, by the part of a model's name before its first slash."""
     return {name: partial(_made, name, 2, environ) for name in _SDK_MODELS}
 
 
@@ -127,7 +127,7 @@ _SDK_MODELS: Final = {
     "google": ("google", "GoogleModel", "GoogleBatches"), "openai": ("openai", "OpenAIModel", "OpenAIBatches"),
     "openai-chat": ("openai", "OpenAIChatModel", "OpenAIChatBatches"),
 }  # fmt: skip
-"""The providers behind an official client: module, model and batches, which are imported when they are asked for."""
+"""Providers with an official client: module, model class and batch class, imported when first needed."""
 
 
 def _found(provider: str, what: int = 1) -> Any:
@@ -141,7 +141,7 @@ def _made(provider: str, what: int, environ: Mapping[str, str] | None, given: An
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a provider's model, in words; nothing for models of our own."""
+    """Return the problems with the arguments of a provider's model; empty for built-in models."""
     provider = model.partition("/")[0]
     if provider in _SDK_MODELS:
         return list(_found(provider).argument_problems(model, args))
@@ -153,7 +153,7 @@ def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str
 
 
 def external_providers() -> dict[str, Factory]:
-    """The providers of agents that are not ours: ``http/...`` and ``https/...`` addresses, ``python/...`` callables."""
+    """The providers of external agents: ``http/...`` and ``https/...`` addresses, ``python/...`` callables."""
 
     def python(rest: str) -> PythonAgent:
         if not is_agent_name(rest):
@@ -166,7 +166,7 @@ def external_providers() -> dict[str, Factory]:
 
 
 def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
-    """See that a model can be asked with these arguments, before a run asks anything; built-in models always can."""
+    """Raise unless a model can be called with these arguments, before a run calls any; built-in models always can."""
     if isinstance(model, HttpAgent | PythonAgent):
         model.check()
     elif isinstance(model, SdkModel):

@@ -1,4 +1,4 @@
-"""Where the calls of a provider go, with which key and which arguments, and the clients that send them."""
+"""Transport of calls: address, key and arguments, secrets kept out of texts, and clients per event loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 TIMEOUT_S: Final = 600.0
-"""Seconds for one attempt unless ``args.timeout_s`` says otherwise; the deadline of a run is usually shorter."""
+"""Seconds for one attempt unless ``args.timeout_s`` is set; the deadline of a run is usually shorter."""
 
 _LONGEST_TIMEOUT_S: Final = 3600.0
 _MOST_TOKENS: Final = 10**12
@@ -35,7 +35,7 @@ _KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?"
 _URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
 LONGEST_FORM: Final = 6
-"""No form of a key that `scrub` looks for is longer than so many times the key."""
+"""Maximum length of a form of a key that `scrub` removes, as a multiple of the key's length."""
 
 _DETAIL_CHARS: Final = 300
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-Za-z0-9_*.\-]{4,}|\bBearer\s+\S+")
@@ -43,7 +43,7 @@ _SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
 
 
 class Secret:
-    """A key or token that no representation shows, so that neither a traceback nor a log does."""
+    """A key or token whose representation hides it, so that tracebacks and logs do not show it."""
 
     __slots__ = ("_kind", "_value")
 
@@ -60,34 +60,34 @@ class Secret:
         return hash(self._value)
 
     def reveal(self) -> str:
-        """The key itself, to be handed to an SDK and to nothing else."""
+        """Return the key itself, to be passed to an SDK only."""
         return self._value
 
 
 def scrub(text: str, secrets: Sequence[Secret]) -> str:
-    """``text`` with ``[key]`` in place of every secret, as it is and as JSON or an address would write it."""
+    """Return ``text`` with ``[key]`` in place of every secret, in plain form and as escaped in JSON or a URL."""
     for secret in secrets:
         value = secret.reveal()
         forms = {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}
-        # The longest first: half of an escaped quote taken for the key's own would leave a text that is no JSON.
+        # The longest first: replacing only a part of an escaped key would leave invalid JSON.
         for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, repr(secret))
     return text
 
 
 def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -> str:
-    """A provider's words for a message: one line, cut short, without a key or anything that looks like one."""
+    """Return a provider's text for a message: one line, shortened, without keys or anything that looks like one."""
     return one_line(_LIKE_A_KEY.sub("[key]", scrub(one_line(text, 8 * most), secrets)), most)
 
 
 def may_hold_secret(address: str) -> bool:
-    """Whether a text that should be an address has a user or a query in it, and so must not be shown."""
+    """True if an address has a user or a query part and so must not be shown."""
     return _SECRETIVE.match(address) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What is the same for every model of one provider."""
+    """Properties shared by all models of one provider: SDK, extra to install, variables of keys, and addresses."""
 
     name: str
     sdk: str
@@ -99,7 +99,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Where one call goes, with which key, and how long it may take."""
+    """Destination of a call: address, key and timeout."""
 
     provider: Provider
     model: str
@@ -107,31 +107,31 @@ class Transport:
     key_env: str
     key: Secret | None = field(repr=False)
     timeout_s: float = TIMEOUT_S
-    options: tuple[tuple[str, JSON], ...] = ()  # that a client is made with besides
+    options: tuple[tuple[str, JSON], ...] = ()  # further arguments of the client
 
     @property
     def address(self) -> str:
-        """Where it goes, in full."""
+        """The full address."""
         return self.base_url or self.provider.home
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What must not reach any text."""
+        """The secrets that no text may contain."""
         return (self.key,) if self.key else ()
 
     def scrubbed(self, text: str) -> str:
-        """``text`` without the key."""
+        """Return ``text`` without the key."""
         return scrub(text, self.secrets)
 
     def shown(self, text: str) -> str:
-        """A provider's words for a message; see `printable`."""
+        """Return a provider's text for a message; see `printable`."""
         return printable(text, self.secrets)
 
 
 def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
-    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
+    """Resolve the transport of a call from its ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
 
-    A provider without variables for its keys looks for one by itself, unless the call names one.
+    A provider without variables for keys finds its key itself, unless the call names one. Raises `ModelError`.
     """
     env = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
@@ -144,7 +144,7 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         raise ModelError(
             f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
         )
-    key = Secret(env[key_env]) if key_env else None  # no local of a traceback holds it in plain
+    key = Secret(env[key_env]) if key_env else None  # so that no local in a traceback shows it
     if key is not None and _KEY.fullmatch(key.reveal()) is None:
         problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
         raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
@@ -153,7 +153,7 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
 
 
 def load_sdk(provider: Provider) -> ModuleType:
-    """The provider's SDK, imported now."""
+    """Import the provider's SDK. Raises `ModelError` if it is not installed."""
     try:
         return importlib.import_module(provider.sdk)
     except ImportError:
@@ -172,7 +172,7 @@ class PerLoop(Generic[C]):
         self._held: WeakKeyDictionary[Any, dict[Transport, tuple[C, AsyncGenerator[None, None]]]] = WeakKeyDictionary()
 
     async def of(self, transport: Transport) -> C:
-        """The client of a transport on this loop."""
+        """Return the client of a transport on this loop, made when first needed."""
         clients = self._held.setdefault(asyncio.get_running_loop(), {})
         if transport not in clients:
             client = self._make(transport)
@@ -193,16 +193,16 @@ class PerLoop(Generic[C]):
 
 
 Rule = tuple[Callable[[Any], bool], str]
-"""Whether a value is allowed, and what is allowed in words."""
+"""A predicate of allowed values, and a description of them."""
 
 
 def is_number(value: object, low: float, high: float) -> bool:
-    """Whether it is a number from ``low`` to ``high``, and no truth value."""
+    """True for a number from ``low`` to ``high`` that is not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
 def address_problem(url: object) -> str | None:
-    """Why this is no address of an API, or None. What may hold a secret is not shown."""
+    """Return the reason why this is not a valid API address, or None; it does not show text that may hold a secret."""
     if isinstance(url, str) and _URL.fullmatch(url) and not may_hold_secret(url):
         return None
     allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
@@ -223,7 +223,7 @@ _SHARED: Final[Mapping[str, Rule]] = {
 
 
 def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, Rule]) -> Iterator[str]:
-    """What is wrong with the arguments of a model, in words: the shared ones here, and ``more`` of its provider."""
+    """Yield the problems with the arguments of a model, by the shared rules and ``more`` of its provider."""
     rules = {**_SHARED, **more}
     for name, value in args.items():
         if name == "base_url":
@@ -231,7 +231,7 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
                 yield f"base_url {problem}"
         elif name == "api_key_env":
             if not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
-                # Not shown: somebody may have put the key itself here.
+                # Not shown: the value may be the key itself.
                 yield "api_key_env must be the name of an environment variable: letters, digits and underscores"
         elif name not in rules:
             allowed = sorted({"base_url", "api_key_env", *rules})
@@ -243,13 +243,13 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
 
 
 def refuse(call: CallSpec, problems: Sequence[str]) -> None:
-    """Raise `ModelError` if there are problems: the call asks for what it cannot get, and nothing is sent."""
+    """Raise `ModelError`, before anything is sent, if there are problems with a call."""
     if problems:
         raise ModelError(f"{call.model}: {'; '.join(problems)}", retryable=False)
 
 
 async def apart(work: Callable[[], T], leave: Callable[[], None] | None = None) -> T:
-    """The result of ``work()``, done in a thread of its own while the event loop goes on."""
+    """Return the result of ``work()``, run in a new thread so that the event loop is not blocked."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -260,9 +260,9 @@ async def apart(work: Callable[[], T], leave: Callable[[], None] | None = None) 
     def run() -> None:
         try:
             result: tuple[Callable[[Any], None], object] = (done.set_result, work())
-        except BaseException as exc:  # it belongs to whoever waits, not to the thread
+        except BaseException as exc:  # raised in the waiting task, not in the thread
             result = (done.set_exception, exc)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits for the result
             loop.call_soon_threadsafe(settle, *result)
 
     threading.Thread(target=run, name="external agent", daemon=True).start()

@@ -1,7 +1,7 @@
-"""The deterministic evidence ledger: every number in a rationale, and what the agent's own material says about it.
+"""Deterministic fact-check of numbers: every number in a rationale, checked against the agent's own context.
 
-`numeric_ledger` is the first of a season's two ledgers (season methodology v0.3 and v0.4; the judge's is the other).
-Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees only a prompt can use it as well.
+`numeric_ledger` makes the first of a season's two evidence ledgers (season methodology v0.3 and v0.4; a judge makes the
+other). Its core, `audit_texts` over a `Material`, needs no record, so a judge that only has a prompt can use it too.
 """
 
 # ruff: noqa: I001  # names in packed lines

@@ -1,4 +1,4 @@
-"""The context of a decision, indexed for look-up: facts by instrument and unit, free facts, rules; and own numbers."""
+"""Look-up index of a decision's context: facts by instrument and unit, free facts, rules, the agent's own numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _RULED = re.compile(
 _SENTENCES = re.compile(r"[.!?;](?=\s|\Z)\s*")
 Entry = tuple[float, str, frozenset[str], str, str]
 OwnEntry = tuple[str, str, float, str]
-"""One of a decision's own numbers: instrument or nothing, name, value, unit."""
+"""One of a decision's own numbers: instrument (or an empty string), name, value, unit."""
 _LONGEST_NOTE = 4000
 _LIMIT_WORDS = {
     "max_": frozenset(("cap", "limit", "ceiling", "most")),
@@ -65,7 +65,7 @@ _FACTORS = (1.0, 0.01, 1e3, 1e6, 1e9, 1e12)
 
 @dataclass(frozen=True, slots=True)
 class FieldLabel:
-    """What a field's name says: its kind words, its horizon (or empty), how its sign goes, and the words as printed."""
+    """A parsed field name: its kind words, its horizon (or empty), the use of its sign, and its words as printed."""
 
     kinds: frozenset[str]
     horizon: str
@@ -76,7 +76,7 @@ class FieldLabel:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Facts about instruments, sorted by instrument: row r owns the slice ``bounds[r]:bounds[r + 1]``."""
+    """Facts about instruments, sorted by instrument: row r has the slice ``bounds[r]:bounds[r + 1]``."""
 
     values: Values
     labels: tuple[FieldLabel, ...]
@@ -91,7 +91,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class FreeFacts:
-    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from."""
+    """Facts about no instrument of the universe, each with the words of its source sentence."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -103,7 +103,7 @@ class FreeFacts:
 
 @dataclass(frozen=True, slots=True)
 class DecisionNumbers:
-    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops)."""
+    """Numbers with label words: rules of the task, or the agent's own figures (weights, forecasts, stops)."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -113,14 +113,14 @@ class DecisionNumbers:
 
     @classmethod
     def of(cls, entries: Iterable[OwnEntry] = ()) -> DecisionNumbers:
-        """An agent's own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
+        """Index an agent's own numbers from (instrument or "", name, value, unit); a name's words are its labels."""
         finite = (entry for entry in entries if math.isfinite(entry[2]))
         return _bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite])
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`."""
+    """The look-up index of everything that one agent could see. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
     cells: Cells
@@ -132,9 +132,9 @@ class Material:
     prompts: tuple[str, ...]
 
     def prints(self, number: Number) -> tuple[str, bool] | None:
-        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does.
+        """Find a number in the prompts: ``prompt:LINE``, and True if it has more digits there; None if it is absent.
 
-        The first line that prints it, else the first that prints one which it rounds to four digits or more.
+        The first line that prints it, else the first line with a number that rounds to it at four digits or more.
         """
         hits = []
         size, unit = abs(number.value), number.unit
@@ -150,9 +150,9 @@ class Material:
 
     @classmethod
     def of(cls, context: Context) -> Material:
-        """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        """Index a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
         rows: list[tuple[str, str, str, float, str, str]] = []
-        if (portfolio := context.portfolio) is not None:  # what was held before the decision, as facts
+        if (portfolio := context.portfolio) is not None:  # the holdings before the decision, as facts
             totals = (("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav))
             rows = [(name, "", name, value, "usd", name) for name, value in totals]
             rows += [(name, name, "units held", units, "count", "") for name, units in portfolio.positions.items()]
@@ -170,11 +170,11 @@ class Material:
         cls, facts: Sequence[Fact], instruments: Sequence[Instrument] = (), rules: Sequence[Constraint | str] = (),
         completeness: Completeness = "partial", series: Sequence[Series] = (),
     ) -> Material:  # fmt: skip
-        """Material from its parts, for callers that have no context record."""
+        """Build the index from its parts, for callers without a context record."""
         ids = {instrument.id for instrument in instruments}
         further = sorted({fact.instrument for fact in facts} - ids - {""})
         subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
-        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
+        # Numeric facts about instruments, ordered by row, field and id, so that the input order does not matter.
         rows = subjects.rows
         about = [fact for fact in facts if fact.instrument]
         numbers = [(rows[fact.instrument], fact.field, fact.id, *part) for fact in about for part in _parts(fact)]
@@ -185,7 +185,7 @@ class Material:
         bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
         parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
         of_cell = tuple(labels[at] for at in label.tolist())
-        # The horizons that each instrument has values for; most instruments have the same.
+        # The horizons for which each instrument has values; most instruments have the same.
         known_horizons: dict[bytes, frozenset[str]] = {}
         keys = [label[part].tobytes() for part in parts]
         for key, part in zip(keys, parts, strict=True):
@@ -196,22 +196,22 @@ class Material:
             Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
             bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
         )  # fmt: skip
-        # The instrument that field names measure against (``beta_spy_63s``), or -1.
+        # The benchmark instrument named in field names (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
-        # The prices of an instrument at several times, where facts state them one by one.
+        # The prices of an instrument at several times, if facts state them one by one.
         shown: dict[str, dict[datetime, float]] = defaultdict(dict)
         bars_in = {name for name in fields if name.replace("_", " ").lower() in _BARS}
         for fact in about:
             if fact.field in bars_in and fact.as_of is not None:
                 for value, _ in _parts(fact):
                     shown[fact.instrument].setdefault(fact.as_of, value)
-        # Numbers of constraints, and of the lines of prompts that oblige the agent to something.
+        # Numbers of constraints, and of prompt lines that state an obligation of the agent.
         entries: list[Entry] = []
         for bound in rules:
             if isinstance(bound, Constraint):
                 words = frozenset(words_of(f"{bound.kind} {bound.scope}".replace("_", " ")).forms)
-                # A limit of a kind has other names in a sentence, beside its own.
+                # In a sentence a limit may have other names than its kind.
                 more = next((also for start, also in _LIMIT_WORDS.items() if bound.kind.startswith(start)), frozenset())
                 entries.append((bound.limit, bound.unit, words | more, "", f"constraint:{bound.kind}"))
             else:
@@ -242,7 +242,7 @@ class Material:
 
 @lru_cache(maxsize=1 << 12)
 def _name_words(name: str) -> frozenset[str]:
-    """The words of a stored name; decisions of one format share theirs."""
+    """Return the words of a stored name; cached, because decisions of one format share names."""
     return frozenset(words_of(name.replace("_", " ")).forms)
 
 
@@ -254,7 +254,7 @@ _FINE = 4
 
 @lru_cache(maxsize=256)
 def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
-    """The sizes of the numbers of a text in order, and each number with its line from 1."""
+    """Return the sorted absolute values of the numbers of a text, and each number with its line, counted from 1."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     prints = sorted(extract_numbers(text), key=lambda number: abs(number.value))
     return [abs(number.value) for number in prints], [(number, bisect_right(starts, number.start)) for number in prints]
@@ -262,7 +262,7 @@ def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
 
 @lru_cache(maxsize=4096)
 def field_label(name: str) -> FieldLabel:
-    """What a field's name says about the values in it."""
+    """Parse a field's name: the kind and horizon of its values, and whether their sign counts."""
     read = words_of(name.replace("_", " "))
     words = read.forms
     horizons = [word for word in words if is_horizon(word)]
@@ -274,7 +274,7 @@ def field_label(name: str) -> FieldLabel:
 
 
 def _parts(fact: Fact) -> list[tuple[float, str]]:
-    """The numbers in a fact: its value, or those in a text value."""
+    """Return the numbers in a fact: its value, or the numbers in a text value."""
     if isinstance(fact.value, str):
         return [(number.value, number.unit) for number in extract_numbers(fact.value[:_LONGEST_NOTE])]
     return [(float(fact.value), fact.unit)] if math.isfinite(fact.value) else []
@@ -282,13 +282,13 @@ def _parts(fact: Fact) -> list[tuple[float, str]]:
 
 @lru_cache(maxsize=1 << 12)
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    """What names are sorted by, so that b2 stands before b10."""
+    """Return a sort key that orders b2 before b10."""
     parts = filter(None, _DIGITS.split(name))
     return tuple((int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in parts)
 
 
 def _free(facts: Sequence[Fact]) -> FreeFacts:
-    """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
+    """Index facts about no instrument, ordered by id, and the other numbers of the notes that they come from."""
     entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
     before: frozenset[str] = frozenset()
 
@@ -296,7 +296,7 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
         own = content_words(note[:_LONGEST_NOTE])
-        # "It was down 1.9% for the week" speaks of whatever the sentence before spoke of
+        # "It was down 1.9% for the week" has the subject of the sentence before
         words = own | before if _PRONOUN.match(note) else own
         before = words
         falling, numbers = _read_note(note)
@@ -305,12 +305,12 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
             named = words | content_words(fact.field.replace("_", " "))
             for value, unit in _parts(fact):
                 sizes.add(abs(value))
-                # -1 for a negative value, 1 where the field's last words say it rose, else 0
+                # -1 for a negative value, 1 if the last words of the field's name mean a rise, else 0
                 direction = -1 if value < 0 else _rises(fact.field[-40:])
                 entries.append((value, unit, named, fact.id, direction, at, falling))
         for number in numbers:
             size = abs(number.value)
-            # a number of the note that is one of the facts read from it, in whatever scale, is no further one
+            # a number of the note that equals one of its own facts, in any scale, is not added again
             if not any(abs(size * f - stored) <= 1e-9 * max(stored, 1e-9) for stored in sizes for f in _FACTORS):
                 sign = 0 if not number.signed else (-1 if number.value < 0 else 1)
                 entries.append((number.value, number.unit, words, members[0].id, sign, at, falling))
@@ -327,7 +327,7 @@ def _rises(field_name: str) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _read_note(note: str) -> tuple[bool, tuple[Number, ...]]:
-    """Whether a note speaks of a decrease, and its numbers; rounds share their briefings."""
+    """Return whether a note mentions a decrease, and its numbers; cached, because rounds share their briefings."""
     text = note[:_LONGEST_NOTE]
     return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
 
@@ -343,19 +343,19 @@ def _rules_of_text(text: str) -> tuple[Entry, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
-    """The numbers of one line with its words; most lines of prompts recur from round to round."""
+    """Return the numbers of one line with its words; cached, because most prompt lines recur every round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
     entries = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
     for part in _SENTENCES.split(line):
-        # a rule that is one short sentence is known by its only telling word, whatever else its line says
+        # one distinctive word identifies a rule that is a single short sentence, whatever the rest of its line
         if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _telling(part)) == 1:
             entries += [(number.value, number.unit, words) for number in extract_numbers(part)]
     return tuple(dict.fromkeys(entries))
 
 
 def _telling(text: str) -> frozenset[str]:
-    """The words of a rule that tell it from others; much of the task's own vocabulary is too common elsewhere."""
+    """Return the distinctive words of a rule, without task vocabulary that is common elsewhere."""
     return frozenset(
         form
         for form in words_of(text).forms
@@ -379,7 +379,7 @@ ACTION_UNITS = {
 
 
 def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:
-    """Every number of a decision's actions, stages and confidence, under the name it is stored by."""
+    """Index every number of a decision's actions, stages and confidence under its stored name."""
     entries: list[OwnEntry] = []
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))
@@ -410,7 +410,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
 
 
 def owners_of(decision: Decision) -> dict[str, str]:
-    """The texts that are the reason of exactly one instrument's action, with that instrument."""
+    """Map each text that is the reason for exactly one instrument's action to that instrument."""
     reasons: dict[str, set[str]] = {}
     for action in decision.actions:
         if action.rationale:
@@ -419,7 +419,7 @@ def owners_of(decision: Decision) -> dict[str, str]:
 
 
 def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:
-    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
+    """Yield the numbers in a structured part; a key that names an instrument, or an adjacent id, sets the subject."""
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
     if isinstance(value, (int, float)):

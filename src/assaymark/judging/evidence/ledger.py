@@ -1,4 +1,4 @@
-"""The numeric evidence ledger: what the agent's own material says about every number in its reasons."""
+"""The numeric evidence ledger: the check of every number in an agent's rationale against its own context."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from assaymark.quantiles import t_quantile
 from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, RationaleKind, sha256_text
 
 BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")
-"""The states of numbers that the material bears out."""
+"""The states of numbers that the context supports."""
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
-"""Texts that the agent did not write: no number in them is its claim."""
+"""The kinds of text that the agent did not write, so that no number in them is its claim."""
 
 _OWN_WORDS = LISTS["own_words"]
 
@@ -41,33 +41,33 @@ _IN_NAME = Ruling("not_found", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
 _EXACT = 1e-9
 _MOST_KNOWN = 1 << 14
-_MANY = 200  # texts with fewer numbers repeat themselves too seldom to be worth a look
+_MANY = 200  # with fewer numbers, repetitions are too rare for a cache to pay off
 _LABELLED = ("row-labelled", "row-part-labelled")
 
 
 def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
-    """Every number in a decision's reasons, matched against what the agent could see.
+    """Match every number in a decision's rationale against the context that the agent saw.
 
-    Reads the first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same
-    subject within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the
-    task; ``own_action`` repeats the decision; ``in_context`` stands in the prompt or the material as printed (or in the
-    prompt with more digits, of which four or more are given), but of what is not established; ``not_found`` is the
-    rest. Neither is a reproach; ``contradicted`` is one, and is said only on complete contexts with one subject, one
-    named field and one cell.
+    The first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same subject
+    within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the task;
+    ``own_action`` repeats the decision; ``in_context`` is printed in the prompt or the context (or, rounded to four or
+    more digits, in the prompt), but its subject is not established; ``not_found`` is the rest. Neither counts against
+    the agent. ``contradicted`` does; it is used only if the context is complete and one subject, one named field and
+    one cell are identified.
 
     Parameters
     ----------
     decision : Decision
         Its rationales of every kind but ``arena`` are read.
     context : Context
-        What the agent saw.
+        The context that the agent saw.
     material : Material, optional
-        ``Material.of(context)``, when the caller keeps it for the other decisions of the context.
+        ``Material.of(context)``, to be shared by all decisions of the context.
 
     Returns
     -------
     list of Evidence
-        In order of part and position; empty when the reasons hold no number.
+        In order of part and position; empty if the rationale contains no number.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def audit_texts(
     texts: Sequence[tuple[RationaleKind, str]], material: Material, own: DecisionNumbers | None = None, *,
     owners: Mapping[str, str] | None = None, decision: str = "",
 ) -> list[Evidence]:  # fmt: skip
-    """The same ledger for bare texts, in order of part and position: for a judge that sees only a rendered prompt."""
+    """Make the ledger of plain texts, by part and position, for a judge that only has a rendered prompt."""
     put_forward = DecisionNumbers.of() if own is None else own
     ids = material.subjects.ids
     rows = {
@@ -92,7 +92,7 @@ def audit_texts(
         if instrument in material.subjects.rows
     }
     ledger: list[Evidence] = []
-    # The rulings are kept for texts that say the same thing again and again.
+    # Rulings are cached, because texts often repeat the same statement.
     rulings: dict[object, Ruling] = {}
     for part, (kind, text) in enumerate(texts):
         numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
@@ -121,7 +121,7 @@ def audit_texts(
 
 
 def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> Ruling:
-    """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
+    """Apply the first rule that matches: own figures named as such, then facts, rules, own figures, derivations."""
     number, ruling = around.number, None
     named = around.words & _OWN_WORDS
     if named and (at := match_bag(bag, around, named, None)) is not None:
@@ -134,7 +134,7 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
         if (at := match_bag(bag, around, around.words, whose)) is not None:
             ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
     if ruling is None and (ruling := derive(material, around)) is None:
-        # Accused, if every condition of an accusation holds; else in the context, where that holds it at all.
+        # Contradicted if every condition for that is met; else in_context if the context contains the number.
         why = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
         charge = accusation(material, around) if why == "unmatched" else None
         if charge is not None:
@@ -144,12 +144,12 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
             ruling = Ruling("not_found", why)
         else:
             ruling = stands if why == "unmatched" else stands._replace(rule=why)
-    # Its subject is the one that the rule found, else the nearest one named.
+    # The subject is the one that the rule found, else the nearest one named.
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
 def _fact(material: Material, around: NumberContext) -> Ruling | None:
-    """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
+    """Match a cell labelled by the clause, else a free fact about its subject, any cell of the row, or a wider fact."""
     from_row = match_cell(material, around)
     if from_row is not None and from_row.rule in _LABELLED:
         return from_row
@@ -164,12 +164,12 @@ def _fact(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def _is_coarse_threshold(around: NumberContext) -> bool:
-    """Whether the number is a round level to be crossed: "falls more than 5%" would find a 5 % somewhere."""
+    """Return True for a round threshold, as in "falls more than 5%", which would match some 5 % by chance."""
     return around.conditional and significant(around.number) < 3
 
 
 def _stands(material: Material, around: NumberContext) -> Ruling | None:
-    """Where the material holds the number as it is printed, whatever it is said of there; a sign goes with it."""
+    """Find the number as printed anywhere in the context, about any subject; a printed sign must agree."""
     if (printed := material.prints(around.number)) is not None:
         where, rounded = printed
         return Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
@@ -188,7 +188,7 @@ def _stands(material: Material, around: NumberContext) -> Ruling | None:
     return None
 
 
-# The evidence ledger as measurements, and the arithmetic of stated forecasts
+# Measurements of the evidence ledger, and the arithmetic of stated forecasts
 
 ROW_RULES = frozenset(("row-labelled", "row-part-labelled", "row-unlabelled", "row-other-horizon"))
 """The rules under which a number is supported by a cell of its subject's own row."""
@@ -202,9 +202,9 @@ def chance_corrected(
     evidence: Sequence[Evidence], materials: Mapping[str, Material], contexts: Mapping[str, str],
     rng: np.random.Generator, permutations: int = 200,
 ) -> tuple[float, int, dict[str, float]]:  # fmt: skip
-    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
+    """Compute ``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
 
-    Also how many numbers that is over, and the two shares with the range in which the permutations lie.
+    Also returns the number of numbers, and both shares with the 95 % range of the permutations.
     """
     strata = defaultdict(list)
     for item in evidence:
@@ -225,7 +225,7 @@ def chance_corrected(
         for at, (_, material, _) in enumerate(members):
             groups[id(material)].append(at)
         for places in groups.values():
-            # Agreement of each number with each row of one material, over any cell and with the printed sign.
+            # Agreement of each number with any cell of each row of one context, with the printed sign.
             items, cells = [members[at][0] for at in places], members[places[0]][1].cells
             triples = [(reading.as_rate, reading.size, reading.half) for reading in map(_reading, items)]
             rate, size, half = (np.array(column)[:, None] for column in zip(*triples, strict=True))
@@ -252,7 +252,7 @@ def chance_corrected(
 
 
 def _decimals(quote: str) -> int:
-    """Digits after the point of a printed number."""
+    """Count the digits after the decimal point of a printed number."""
     _, point, rest = quote.partition(".")
     digits = 0
     while point and digits < len(rest) and rest[digits] in "0123456789":
@@ -261,7 +261,7 @@ def _decimals(quote: str) -> int:
 
 
 def _reading(item: Evidence) -> UnitReading:
-    """The first reading of a ledgered number, from its record alone."""
+    """Return the first reading of a number in the ledger, from its record alone."""
     size = abs(item.number)
     digits = "".join(c for c in item.quote if c in "0123456789.").strip(".")
     printed = float(digits) if digits.count(".") <= 1 and digits else size
@@ -274,7 +274,7 @@ def _reading(item: Evidence) -> UnitReading:
 
 
 BEFORE: EvidenceState = "not_verifiable"
-"""The state that tables of older versions hold in place of ``in_context`` and ``not_found``."""
+"""The state that older versions stored instead of ``in_context`` and ``not_found``."""
 
 STATES: tuple[EvidenceState, ...] = tuple(filter(BEFORE.__ne__, get_args(EvidenceState)))
 FORECAST_TOLERANCE = 0.01
@@ -290,7 +290,7 @@ def evidence_summary(
     contexts: Mapping[str, Context] | Mapping[str, Material] | None = None, *, rng: np.random.Generator,
     level: float = 0.95, permutations: int = 200,
 ) -> tuple[Measurement, ...]:  # fmt: skip
-    """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out."""
+    """Compute the ledger's measurements over ``decisions``, including those without numbers; ignore other evidence."""
     by_id = {decision.record_id: decision for decision in decisions}
     ledger = sorted((e for e in evidence if e.decision in by_id), key=lambda e: (e.decision, e.part, e.start))
     lines = [f"{item.decision}\t{item.part}\t{item.start}\t{item.state}\t{item.rule}" for item in ledger]
@@ -301,7 +301,7 @@ def evidence_summary(
     def share(name: str, labels: Mapping[str, str], hits: Mapping[str, int], totals: Mapping[str, int]) -> None:
         n_of = "numbers" if name == "evidence.share" else "records"
         n, count, clusters = sum(totals.values()), sum(hits.values()), sorted(totals)
-        # A ratio of sums, linearised over clusters; None where the clusters show no spread to make one from.
+        # The standard error of a ratio of sums, linearised over clusters; None if the clusters do not vary.
         low = high = None
         groups = len(clusters)
         if groups > 1 and 0 < count < n:
@@ -345,14 +345,14 @@ def evidence_summary(
 
 
 def _defined(there: object, why: str, unit: str) -> dict[str, Any]:
-    """The unit of a measurement that is defined, or the state of one that is not."""
+    """Return the unit of a defined measurement, or the state and reason of an undefined one."""
     return {"unit": unit} if there else {"state": f"undefined: {why}"}
 
 
 def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FORECAST_TOLERANCE) -> Measurement:
-    """The share of stated portfolio forecasts that differ from the weighted sum of their parts, ``forecast.mismatch``.
+    """Compute ``forecast.mismatch``: the share of portfolio forecasts that differ from the weighted sum of their parts.
 
-    A decision counts when ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for every
+    A decision counts if ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for every
     instrument that an action gives a weight.
     """
     gaps = {}
@@ -377,7 +377,7 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
 
 
 def _number(value: object) -> float | None:
-    """A finite number as a float, or None for anything else."""
+    """Return a finite number as a float, and None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         return None
     return float(value)

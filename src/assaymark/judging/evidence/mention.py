@@ -1,4 +1,4 @@
-"""What stands around a number: its clause, the horizon and field words in it, its direction, and who it is about."""
+"""Linguistic context of a number in a text: its clause, horizons, field words, direction and subject."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from assaymark.judging.evidence.words import (
     words_in,
 )
 
-# Numbers in prose: where they stand, how they were printed and in which unit; and what only looks like a number
+# Numbers in prose: their position, printed form and unit, and the tokens that only look like numbers
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ _RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1
 
 
 class Sizes:
-    """Absolute values that numbers are looked up in: by place, and among all of them in order of size."""
+    """Absolute values for look-ups of numbers, by index range or among all of them by bisection."""
 
     __slots__ = ("_order", "_sorted", "sizes")
 
@@ -52,17 +52,17 @@ class Sizes:
         self._order: list[int] = []
 
     def near(self, size: float, half: float, part: slice) -> list[int]:
-        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
+        """Return the indices in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
         return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
 
     def all_near(self, size: float, half: float) -> list[int]:
-        """The same among all places, by bisection."""
+        """Return the same among all indices, by bisection."""
         if self._sorted is None:
             places = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
             self._order = sorted(places, key=self.sizes.__getitem__)
             self._sorted = [self.sizes[at] for at in self._order]
         ordered = self._sorted
-        # the window is a little too wide; what the subtraction says decides
+        # the window is slightly too wide; the exact difference decides
         reach = half + (size + half) * 1e-12
         first, last = bisect_left(ordered, size - reach), bisect_right(ordered, size + reach)
         return sorted(at for at in self._order[first:last] if -half <= self.sizes[at] - size <= half)
@@ -70,7 +70,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Numbers in the two readings that texts use, aligned: index i is one number."""
+    """Numbers in the two readings that texts use, as aligned arrays: index i is one number."""
 
     rate: Floats
     plain: Floats
@@ -81,7 +81,7 @@ class Values:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[float, str]]) -> Values:
-        """The readings of (value, unit) pairs."""
+        """Compute the readings of (value, unit) pairs."""
         plain = np.array([value for value, _ in pairs], dtype=np.float64)
         rate = plain * np.array([rate_factor(unit) for _, unit in pairs], dtype=np.float64)
         size = np.abs(plain)
@@ -91,7 +91,7 @@ class Values:
 
 @lru_cache(maxsize=1024)
 def rate_factor(unit: str) -> float:
-    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate."""
+    """Return the factor that converts a value in ``unit`` to a fraction; NaN if the unit is not a rate."""
     return _RATES.get(unit, 0.01 if "%" in unit else math.nan)
 
 
@@ -100,7 +100,7 @@ Unit = Literal["percent", "bps", "usd", "price", "ratio", "count", "multiple", "
 MAX_INTEGER_DIGITS = 15
 MAX_FRACTION_DIGITS = 25
 _WINDOW = 40
-_FAR = 12  # the longest of the words before a number by which it is known to be none, but for months
+_FAR = 12  # length of the longest word before a token that shows it is not a number, months excepted
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
@@ -126,7 +126,7 @@ _TOKEN = re.compile(
     r"|(?P<times>[x×])(?![A-Za-z0-9]))?"
 )
 _DIGIT = re.compile("[0-9]")
-_HEAD = 6  # as in -US$+.5: what stands before the first digit of a token
+_HEAD = 6  # characters before the first digit of a token, as in -US$+.5
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
@@ -166,12 +166,12 @@ _LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
 _SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
 _JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
 _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
-HALF = 0.5 + 1e-9  # of the last printed digit, with room for the float arithmetic that led to a number
+HALF = 0.5 + 1e-9  # half of the last printed digit, with tolerance for float arithmetic
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number as printed: ``text[start:end] == quote``."""
+    """One number as printed; ``text[start:end] == quote``."""
 
     start: int
     end: int
@@ -188,7 +188,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class UnitReading:
-    """One way to read a number: as a rate (fraction) or plainly; its size, and what its last digit is worth."""
+    """One reading of a number, as a rate (fraction) or plain: its absolute value, and the unit of its last digit."""
 
     as_rate: bool
     size: float
@@ -196,16 +196,16 @@ class UnitReading:
 
     @property
     def half(self) -> float:
-        """Half of the last printed digit, with room for the float arithmetic that led here."""
+        """Half of the last printed digit, with tolerance for float arithmetic."""
         return self.step * HALF + self.size * 1e-12
 
 
 def extract_numbers(text: str) -> list[Number]:
-    """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
+    """Extract the numbers of ``text`` in order, with units, without dates, horizons, index names and identifiers."""
     plain = narrow(text)
     read: list[Number] = []
     at = 0
-    # From digit to digit: most of a text has none, and the pattern would be tried at every letter.
+    # Jump from digit to digit, because the pattern would otherwise be tried at every letter.
     while (digit := _DIGIT.search(plain, at)) and (match := _TOKEN.search(plain, max(at, digit.start() - _HEAD))):
         at = match.end()
         parts = match.group("int", "frac", "sign", "cur", "sign2", "tail", "letter")
@@ -214,7 +214,7 @@ def extract_numbers(text: str) -> list[Number]:
         digits = whole.replace(",", "")
         if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
             continue
-        # most tokens have a unit, and what has one is a number without a look at what stands around it
+        # most tokens have a unit, and a token with a unit is a number whatever its surroundings
         of_shares = False
         if not (currency or (tail and letter != "M")):
             start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
@@ -233,7 +233,7 @@ def extract_numbers(text: str) -> list[Number]:
                 not (sign or fraction or tail or currency or digits != whole), of_shares,
             )
         )  # fmt: skip
-    # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
+    # In a range, the first number takes the unit of the second, and the second takes the currency of the first
     for i in range(len(read) - 2, -1, -1):
         first, second = read[i], read[i + 1]
         if second.start - first.end > 6 or not _joined(plain, first, second):
@@ -247,7 +247,7 @@ def extract_numbers(text: str) -> list[Number]:
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
-    """Unit and scale of a token, from its currency sign and from what follows the digits."""
+    """Return unit and scale of a token, from its currency sign and the text after its digits."""
     currency, tail, big, letter, word, times = match.group("cur", "tail", "scale", "letter", "word", "times")
     name = (big or letter or "").lower()
     # mb, mbd and mmbbl are all millions of barrels
@@ -261,17 +261,17 @@ def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, flo
     if word and word.startswith(("bp", "basis")):
         return "bps", 1.0
     if word and word.startswith(("point", "pts", "pt")):
-        # index points run in the hundreds, percentage points do not
+        # index points are in the hundreds, percentage points are not
         return ("percent" if len(whole) <= 2 and (fraction or len(whole) < 2) else "none"), 1.0
     return ("multiple" if times else "percent"), 1.0
 
 
 @lru_cache(maxsize=1 << 14)
 def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
-    """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
+    """Return True if a unitless token is a date, time, horizon, part of a name, enumerator or identifier."""
     if letter == "M":  # 6M is six months, 1.4M and 57M are millions
         return not fraction and len(whole) <= 2 and int(whole) <= 24
-    near, last = max(0, len(before) - _FAR), before[-1:]  # to search all that is before would be dear
+    near, last = max(0, len(before) - _FAR), before[-1:]  # searching the whole text before would be slow
     if fraction:
         return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before, near))
     if "," in whole:
@@ -300,7 +300,7 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
 
 
 def _joined(text: str, first: Number, second: Number) -> bool:
-    """Whether two neighbours are the halves of a range (or entries of a slashed list)."""
+    """Return True if two neighbouring numbers form a range or are entries of a slash-separated list."""
     between = text[first.end : second.start]
     if between in ("", " "):
         return bool(second.quote[:1] in "-–" and first.end == second.start)
@@ -310,7 +310,7 @@ def _joined(text: str, first: Number, second: Number) -> bool:
 
 
 def _with_unit(number: Number, unit: Unit, scale: float) -> Number:
-    """``number`` read in the unit and scale of its range."""
+    """Return ``number`` with the unit and scale of its range."""
     ratio = scale / number.scale
     return replace(number, unit=unit, scale=scale, value=number.value * ratio, step=number.step * ratio, bare=False)
 
@@ -330,7 +330,7 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 
 @dataclass(frozen=True, slots=True)
 class NumberContext:
-    """The surroundings of one number."""
+    """The linguistic context of one number."""
 
     number: Number
     words: frozenset[str]
@@ -356,7 +356,7 @@ class NumberContext:
 
     @property
     def conditional(self) -> bool:
-        """Whether the number is a level that something may cross, rather than a report."""
+        """True if the number is a threshold in a condition, not a reported value."""
         before = self.place.read.text[max(0, self.number.start - 2) : self.number.start].strip()
         return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(
             without_spans(self.lead)[-_CONDITION_REACH:]
@@ -364,7 +364,7 @@ class NumberContext:
 
     @property
     def rivals(self) -> frozenset[int]:
-        """The instruments of the sentence, without those of other segments that have a number of their own."""
+        """The instruments named in the sentence, except those in other segments that contain another number."""
         read, (start, end) = self.place.read, self.place.sentence
         here = _segment(read.text, self.number.start, start, end)
         sentence = read.sentence_at(self.number.start)
@@ -377,14 +377,14 @@ class NumberContext:
 
     @property
     def crowd(self) -> int:
-        """How many numbers the clause holds, counted no further than three."""
+        """The number of numbers in the clause, counted up to three."""
         left, right = self.place.clause
         near = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
         return sum(left <= other.start and other.end <= right for other in near)
 
 
 class NumberSpan(NamedTuple):
-    """The place of a number: its text, its index there, and the spans around it."""
+    """The location of a number: its text, its index there, and the spans of its sentence and clause."""
 
     read: Reading
     at: int
@@ -393,7 +393,7 @@ class NumberSpan(NamedTuple):
 
 
 class _Sentence:
-    """One sentence that holds a number: its words, breaks, horizons and the instruments it names."""
+    """One sentence that contains a number: its words, breaks, horizons and the instruments it names."""
 
     __slots__ = ("breaks", "end", "mentions", "spoken", "start", "starts", "words")
 
@@ -402,7 +402,7 @@ class _Sentence:
         self.end = end
         self.words = words_in(lower, start, end)
         self.breaks = [match.span() for match in BREAK.finditer(text, start, end)]
-        # the search is dear and few sentences have one
+        # the search is slow and few sentences have a spoken horizon
         has_spans = bool(_UNSPACED.search(text, start, end)) or not SPAN_WORDS.isdisjoint(self.words.lowers)
         self.spoken = SpokenHorizons(text, start, end) if has_spans else NO_HORIZONS
         self.mentions = subjects.mentions(text, self.words)
@@ -410,7 +410,7 @@ class _Sentence:
 
 
 class Reading:
-    """One text with its numbers. Only the sentences with a number in them are read, each when it is reached."""
+    """One text with its numbers. Only sentences with a number are parsed, each on first use."""
 
     __slots__ = ("_last", "_lower", "_subjects", "headers", "numbers", "pieces", "text")
 
@@ -424,14 +424,14 @@ class Reading:
         self._last: _Sentence | None = None
 
     def sentence_at(self, position: int) -> _Sentence:
-        """The sentence around a position; the one last asked for is kept."""
+        """Return the sentence around a position; the last result is cached."""
         last = self._last
         if last is None or not last.start <= position < last.end:
             last = self._last = _Sentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
         return last
 
     def key(self, at: int) -> tuple[object, ...]:
-        """What the surroundings of number ``at`` depend on: where two keys are equal, so are the findings."""
+        """Return the cache key of number ``at``: numbers with equal keys get equal rulings."""
         number, text = self.numbers[at], self.text
         first, stop = self.pieces.whole(number.start)
         start, end = self.pieces.sentence(number.start)
@@ -445,7 +445,7 @@ class Reading:
         )  # fmt: skip
 
     def around(self, at: int) -> NumberContext | None:
-        """The surroundings of number ``at``; None where its digits are part of a name, such as Nikkei 225."""
+        """Return the context of number ``at``; None if its digits are part of a name, such as Nikkei 225."""
         numbers, text = self.numbers, self.text
         number = numbers[at]
         sentence = self.sentence_at(number.start)
@@ -456,7 +456,7 @@ class Reading:
                 return None
         window = self.pieces.sentence(number.start)
         clause = left, right = clause_in(sentence.breaks, number.start, number.end, window)
-        # The clause goes up to the numbers beside this one, unless nothing but a dash or slash stands between.
+        # The clause ends at the neighbouring numbers, unless only a dash or slash separates them from this one.
         if at and numbers[at - 1].end > left and not _JOINED.match(text, numbers[at - 1].end, number.start):
             left = numbers[at - 1].end
         following = numbers[at + 1].start if at + 1 < len(numbers) else right
@@ -474,7 +474,7 @@ class Reading:
                 start, end = number.start, number.end
                 inside = sorted(inside, key=lambda m: (min(abs(start - m.end), abs(m.start - end)), m.start))
             named = tuple(dict.fromkeys(mention.row for mention in inside))
-        # The number can be about the clause's own names, else the last one before it; and the line's owner.
+        # Possible subjects: the names in the clause, else the last name before it, and the line's owner.
         rows = named
         if not rows and starts:
             nearest = bisect_left(starts, number.start) - 1
@@ -497,14 +497,14 @@ class Reading:
 
 
 def without_spans(words: list[str]) -> list[str]:
-    """Words without the "over" of "over 5d" and "over the last month", which compares nothing."""
+    """Drop the "over" of "over 5d" and "over the last month", which is not a comparison."""
     if "over" not in words:
         return words
     return [word for word, after in pairwise([*words, ""]) if word != "over" or not _SPAN_WORD.match(after)]
 
 
 def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
-    """The piece of ``text[start:end]`` around a position that no comma, semicolon or bracket interrupts."""
+    """Return the part of ``text[start:end]`` around a position without a comma, semicolon or bracket."""
     left = start
     for mark in _SEGMENT_END.finditer(text, start, end):
         if mark.start() >= position:
@@ -514,13 +514,13 @@ def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
 
 
 def near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
-    """The numbers that start in a span."""
+    """Return the numbers that start in a span."""
     first = bisect_left(numbers, start, key=lambda number: number.start)
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]
 
 
 def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int:
-    """-1 or 1 from the printed sign, else from the nearest word of movement; 0 for a level or neither."""
+    """Return -1 or 1 by the printed sign, else by the nearest word of movement; 0 for a level or for neither."""
     if number.signed:
         return -1 if any(dash in number.quote[:4] for dash in "-−–－") else 1
     if lead and lead[-1] in _LEVEL:
@@ -534,7 +534,7 @@ def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int
 
 
 class Headers:
-    """Who a line is about, from its beginning: ``GOLD: ...``, ``XLE (selected): ...``. Later lines inherit it."""
+    """The subject of each line, named at its start: ``GOLD: ...``, ``XLE (selected): ...``. Later lines inherit it."""
 
     __slots__ = ("_rows", "_starts")
 
@@ -548,5 +548,5 @@ class Headers:
                 self._rows.append(named.row)
 
     def row_at(self, position: int) -> int:
-        """The row that a position's line belongs to, -1 for nobody's."""
+        """Return the instrument row of the line at a position, -1 if it has none."""
         return self._rows[bisect_right(self._starts, position) - 1]

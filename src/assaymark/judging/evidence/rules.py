@@ -1,4 +1,4 @@
-"""When a number may be called contradicted. Everything here is a reason not to."""
+"""Matching rules for numbers, and the conditions under which a number may be called contradicted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from assaymark.judging.evidence.words import (
 )
 from assaymark.records import EvidenceState
 
-# Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
+# Test for a sentence that plainly states one figure: subject, field, horizon, copula, number, and no other word.
 
 
 _PLAIN = LISTS["plain"]
@@ -39,7 +39,7 @@ _WINDOW = LISTS["window"]
 _SPAN = SPAN_WORDS | SPELLED.keys() | {"trading"}
 _OPENERS = LISTS["openers"]
 _TURNS = LISTS["turns"]
-# words that say the same as another and nothing else; a gain or a momentum may be measured in another way
+# exact synonyms only; a gain or a momentum may be measured in another way
 _SAME = {
     "vol": "volatility", "vols": "volatility", "dd": "drawdown", "corr": "correlation", "returned": "return",
 }  # fmt: skip
@@ -57,7 +57,7 @@ _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 
 @lru_cache(maxsize=1 << 12)
 def is_doubted(before: str, after: str) -> bool:
-    """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back."""
+    """Return True if a neighbouring sentence sets another time or basis, is hypothetical, quotes or retracts."""
     for text in (before, after):
         lower = lower_of(text)
         if not _BESIDE.isdisjoint(words_in(lower, 0, len(lower)).lowers) or _EARLIER.search(lower):
@@ -66,7 +66,7 @@ def is_doubted(before: str, after: str) -> bool:
 
 
 class _Token(NamedTuple):
-    """A word of the sentence, a name, a horizon or a number."""
+    """A word, name, horizon or number in a sentence."""
 
     start: int
     end: int
@@ -75,12 +75,12 @@ class _Token(NamedTuple):
 
 
 def is_plain_statement(material: Material, around: NumberContext, label: FieldLabel) -> bool:
-    """Whether the sentence around a number says no more than that this field of the subject is the number."""
+    """Return True if the sentence around a number only states that this field of the subject equals the number."""
     place = around.place
     text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
     if place.read.pieces.whole(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
-    # Behind the number can stand no words but those of a horizon.
+    # Only the words of a horizon may follow the number.
     if not all(word in _BEHIND or word in _WINDOW or word in _SPAN or word[0].isdigit() for word in around.trail):
         return False
     if _POINTS.search(around.number.quote) or not around.horizons <= {label.horizon}:
@@ -95,7 +95,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
         return all(token.kind == "horizon" or token.lower in _BEHIND for token in part)
 
     def nothing_else(first: int, last: int, allowed: re.Pattern[str]) -> bool:
-        # Nothing but harmless marks may stand between the tokens: a ~, a quotation mark or a € is a doubt.
+        # Only harmless marks may occur between the tokens: a ~, a quotation mark or a € makes the statement unclear.
         at = first
         for token in within(first, last):
             if not allowed.match(_LEFT_OUT.sub("", text[at : token.start])):
@@ -107,7 +107,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
     for token in lead:
         if token.kind == "word" and token.lower not in _PLAIN and _plain_form(token.lower) not in printed:
             return False
-    # Every word of the field stands before the number, but for the benchmark in "beta to SPY", which is read as a name.
+    # Every word of the field precedes the number, except the benchmark in "beta to SPY", which is a name token.
     words = {_plain_form(token.lower) for token in lead if token.kind == "word"}
     wanted = {_plain_form(word) for word in label.printed if canonical(word) in label.kinds}
     missing = wanted - words
@@ -116,7 +116,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
         return False
     if not behind(within(around.number.end, right)) or not nothing_else(left, right, _LEFT_OVER):
         return False
-    # What comes first sets no scene: only names, or further figures that are stated as plainly.
+    # The text before must not add a condition: only names, or other figures stated as plainly.
     before = within(start, left)
     if any(token.kind == "number" for token in before):
         fields = frozenset().union(*(_forms(label.printed) for label in material.cells.labels))
@@ -125,7 +125,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
             return False
     elif not all(token.kind == "name" or token.lower in _PLAIN for token in before):
         return False
-    # What comes after takes nothing back: it is a conclusion ("so ...", "and I ..."), or further figures.
+    # The text after must not retract: only a conclusion ("so ...", "and I ..."), or other figures.
     after = within(right, end)
     opening = [token.lower for token in after[:2]]
     if opening and opening[0] in _TURNS:
@@ -140,7 +140,7 @@ def is_plain_statement(material: Material, around: NumberContext, label: FieldLa
 
 
 def _tokens(around: NumberContext) -> list[_Token]:
-    """The sentence as names, horizons, numbers and single words, in order."""
+    """Split the sentence into names, horizons, numbers and single words, in order."""
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
@@ -171,7 +171,7 @@ def _forms(printed: frozenset[str]) -> frozenset[str]:
 
 
 def _plain_form(lower: str) -> str:
-    """A word without its plural; only words that mean exactly the same are joined."""
+    """Return a word without its plural; only exact synonyms share a form."""
     if lower in _SAME:
         return _SAME[lower]
     return lower[:-1] if len(lower) > 3 and lower.endswith("s") and not lower.endswith(("ss", "us", "is")) else lower
@@ -180,11 +180,11 @@ def _plain_form(lower: str) -> str:
 _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
 
 
-# Does a printed number agree with a stored one? Readings, tolerances, and look-ups by instrument and in free facts.
+# Agreement of a printed number with a stored one: readings, tolerances, look-ups by instrument and in free facts.
 
 
 def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
-    """The readings of a number in the order in which they are tried."""
+    """Return the readings of a number in the order of trial."""
     size = abs(number.value)
     if number.unit == "percent":
         return (UnitReading(True, size / 100, number.step / 100),)
@@ -204,18 +204,18 @@ def _digits(quote: str) -> int:
 
 
 def significant(number: Number) -> int:
-    """How many significant digits were printed."""
+    """Count the significant digits printed."""
     return _digits(number.quote)
 
 
 def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
-    """The same among all values, found without looking at each of them."""
+    """Find the indices of the values that agree with a reading in absolute value, by bisection."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
     return index.all_near(reading.size, reading.half)
 
 
 def sign_fits(around: NumberContext, value: float, signed: bool, depth: bool) -> bool:
-    """Whether a stored sign goes with the printed one or with the words of movement."""
+    """Return True if a stored sign agrees with the printed sign or with the words of movement."""
     if value == 0 or (depth and not (around.number.signed and around.direction > 0)):
         return True
     if around.direction < 0:
@@ -224,7 +224,7 @@ def sign_fits(around: NumberContext, value: float, signed: bool, depth: bool) ->
 
 
 def tier_of(label: FieldLabel, around: NumberContext, horizons: frozenset[str]) -> int:
-    """How a label goes with the clause: 3 named in full, 2 in part, 1 not at all, 0 another horizon is named."""
+    """Grade a label's match with the clause: 3 named in full, 2 in part, 1 not at all, 0 another horizon is named."""
     named = around.horizons & horizons
     if label.horizon and named and label.horizon not in named:
         return 0
@@ -234,7 +234,7 @@ def tier_of(label: FieldLabel, around: NumberContext, horizons: frozenset[str]) 
 
 
 def is_full(label: FieldLabel, around: NumberContext) -> bool:
-    """Whether the clause names the field in all of its words and, if it has one, its horizon."""
+    """Return True if the clause names the field with all of its words and, if it has one, its horizon."""
     return bool(label.kinds) and label.kinds <= around.words and (not label.horizon or label.horizon in around.horizons)
 
 
@@ -242,7 +242,7 @@ _ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0:
 
 
 def match_cell(material: Material, around: NumberContext) -> Ruling | None:
-    """The best-labelled cell that agrees with the number, of the nearest instrument that it can be about; or None."""
+    """Find the best-labelled cell of the nearest possible instrument that agrees with the number, or None."""
     cells, ruling, best = material.cells, None, -1
     money, values = around.number.unit == "usd", cells.values
     read = readings(around.number, percent_of_plain=True)
@@ -263,7 +263,7 @@ def match_cell(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def match_free(free: FreeFacts, around: NumberContext, words: frozenset[str]) -> int | None:
-    """The free fact that agrees with the number and its direction and shares the most of ``words``, or None."""
+    """Find the free fact that agrees with the number and its direction and shares most of ``words``, or None."""
     if not free.ids:
         return None
     best, most = None, 0
@@ -278,7 +278,7 @@ def match_free(free: FreeFacts, around: NumberContext, words: frozenset[str]) ->
 
 
 def direction_fits(free: FreeFacts, at: int, around: NumberContext) -> bool:
-    """Whether a free fact goes with the direction of a number; a printed minus needs a decrease in the note."""
+    """Return True if a free fact agrees with a number's direction; a printed minus needs a decrease in the note."""
     direction = int(free.direction[at])
     if around.direction < 0 and around.number.signed:
         return direction < 0 or (direction == 0 and bool(free.falling[at]))
@@ -286,7 +286,7 @@ def direction_fits(free: FreeFacts, at: int, around: NumberContext) -> bool:
 
 
 def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberContext) -> list[int]:
-    """The values of a reading's size, and those without a unit that equal a percentage as printed."""
+    """Find values that match a reading's size, and values without a unit that equal a percentage as printed."""
     hits = sized(values, reading, money=around.number.unit == "usd")
     if reading.as_rate:
         hits += values.unmarked.all_near(reading.size * 100, reading.half * 100)
@@ -296,7 +296,7 @@ def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberConte
 def match_bag(
     bag: DecisionNumbers, around: NumberContext, words: frozenset[str], subjects: frozenset[str] | None
 ) -> int | None:
-    """The entry of a bag that equals the number and shares enough words; with ``subjects``, about one of these."""
+    """Find the entry that equals the number and shares enough words; with ``subjects``, one about any of these."""
     if not bag.ids:
         return None
     for reading in readings(around.number, percent_of_plain=True):
@@ -308,11 +308,11 @@ def match_bag(
 
 
 def content(around: NumberContext) -> frozenset[str]:
-    """The words of a clause that can name a subject, maturities among them."""
+    """Return the words of a clause that can name a subject, including maturities."""
     return frozenset(word for word in around.words | around.horizons if is_content(word))
 
 
-# Numbers that are nowhere printed but follow from what is: spreads, sums and ratios, and returns from price bars.
+# Numbers that are not printed but follow from printed ones: spreads, sums and ratios, and returns from price bars.
 
 
 _MOST_PARTS = 24
@@ -329,7 +329,7 @@ _DAY_S = 86_400
 
 
 class Ruling(NamedTuple):
-    """The outcome of one rule: the state of a number, the rule, the facts used, and the row of its subject."""
+    """The result of one rule: the state of a number, the rule, the facts used, and the row of its subject."""
 
     state: EvidenceState
     rule: str
@@ -338,13 +338,13 @@ class Ruling(NamedTuple):
 
 
 def derive(material: Material, around: NumberContext) -> Ruling | None:
-    """The first way in which the number follows from visible facts, or None."""
+    """Return the first derivation of the number from visible facts, or None."""
     if around.number.bare:
         return None
     ruling = _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
     if ruling is not None or not _moves(around):
         return ruling
-    # How far one price of an instrument is from another one, such as the last from the one of its entry
+    # The change between two prices of an instrument, such as from the entry price to the last
     cells = material.cells
     for row in around.rows:
         part = cells.parts[row]
@@ -357,14 +357,14 @@ def derive(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def _spread(material: Material, around: NumberContext) -> Ruling | None:
-    """The same field of two instruments, one minus the other, where the clause compares."""
+    """Match the difference between two instruments in one field, if the clause is a comparison."""
     if SPREAD.isdisjoint(around.lower):
         return None
     cells = material.cells
     rows = list(dict.fromkeys((*around.rows, material.benchmark)))
     pairs = [(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if min(a, b) >= 0]
     for pair in pairs[:_MOST_PAIRS]:
-        # an agent measures against the benchmark, never the benchmark against something
+        # differences are measured against the benchmark, never the other way round
         first, other = sorted(pair, key=lambda row: row == material.benchmark)
         left, right = cells.parts[first], cells.parts[other]
         place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
@@ -384,7 +384,7 @@ def _spread(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def _is_gap(around: NumberContext, gap: tuple[float, float], *, ordered: bool) -> bool:
-    """Whether the number is this (rate, plain) difference, with its sign where it is clear what was taken from what."""
+    """Return True if the number is this (rate, plain) difference; the sign must agree if the order is ``ordered``."""
     if ordered and around.direction and gap[1] and (around.direction > 0) != (gap[1] > 0):
         return False
     return any(
@@ -394,7 +394,7 @@ def _is_gap(around: NumberContext, gap: tuple[float, float], *, ordered: bool) -
 
 
 def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
-    """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject."""
+    """Match a sum, difference, ratio or relative change of two numbers in one note about the clause's subject."""
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
         return None
@@ -428,20 +428,20 @@ def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
 
 
 def _recomputed(material: Material, around: NumberContext) -> Ruling | None:
-    """A return, volatility or drawdown of the instrument's bars over the horizon named, or a return over all shown."""
+    """Match a return, volatility or drawdown of the instrument over the named horizon, or a return over all bars."""
     for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
         if series is None or len(series.close) < 2:
             continue
         used = (f"series:{series.instrument}",)
         if not around.horizons and around.number.unit != "usd" and _moves(around):
-            # to the last bar from the first, and of a number with three digits or more from any
+            # to the last bar from the first or, for a number with three or more digits, from any
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
             if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
                 return Ruling("derivable", "return-shown", used, row)
         for horizon in sorted(around.horizons):
-            # The statistic that the words ask for; bars are counted, and calendar days where the two differ.
+            # The statistic that the words name; the horizon counts bars and, if different, calendar days.
             count, unit, last = int(horizon[:-1]), horizon[-1], len(series.close) - 1
             days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
             begin = bisect_right(series.times, series.times[-1] - timedelta(days=min(days, 36_500))) - 1
@@ -465,7 +465,7 @@ def _recomputed(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def _moves(around: NumberContext) -> bool:
-    """Whether a rate of two digits or more, or an amount of three, is said of a movement."""
+    """Return True if the number describes a movement and has enough digits: two for a rate, three for an amount."""
     least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
     moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
     return moved and significant(around.number) >= least
@@ -480,8 +480,8 @@ _LONGEST_PRINTED = 40
 
 
 def accusation(material: Material, around: NumberContext) -> Ruling | None:
-    """That a number misstates the one cell that it is about, or None where any condition of an accusation fails."""
-    # The benchmark may stand beside the instrument, as in "beta to SPY", where the field is one that names it.
+    """Rule that a number contradicts the one cell that it is about; None if any condition for that is not met."""
+    # The benchmark may be named along with the instrument, as in "beta to SPY", if the field's name contains it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
     if len(candidates) == 2:
         candidates.discard(material.benchmark)
@@ -492,7 +492,7 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
     part = cells.parts[row]
     named = [at for at in range(part.start, part.stop) if is_full(cells.of_cell[at], around)]
     widest = max((len(cells.of_cell[at].kinds) for at in named), default=0)
-    # "active return" names that field, not the plain return whose words it contains
+    # "active return" names that field, not "return", whose only word it contains
     closest = [at for at in named if len(cells.of_cell[at].kinds) == widest]
     if len(closest) != 1 or not _differs(cells, around, closest[0]):
         return None
@@ -501,7 +501,7 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
         return None
     if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
         return None
-    # Nor where the number stands in the prompt or in a free fact, whatever it is said of there.
+    # Nor if the number occurs in the prompt or in a free fact, about any subject.
     number = around.number
     if any(sized(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
         return None
@@ -517,12 +517,12 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
 
 
 def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
-    """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value."""
+    """Return True if no reading of the number, rounded or truncated, with or without sign, can be the stored value."""
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number
     if not math.isnan(rate) and number.unit not in _RATE_UNITS:
         return False
-    # The worth of the last digit of a stored value: it may have been rounded there before the agent saw it.
+    # The unit of a stored value's last digit: the value may have been rounded there before the agent saw it.
     digits = repr(abs(plain))
     if "e" in digits:
         step = abs(plain) * 1e-15 if abs(plain) < 1 else 1.0
@@ -542,7 +542,7 @@ def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
         for factor in _FACTORS if not math.isnan(rate) else _FACTORS[:1]:
             size = reading.size * factor
             reach = max(reading.step * factor, grain)
-            # the other scale is a reading only where it comes close; a wide reach would make it equal to anything
+            # the other scale counts only if it is close; with a wide tolerance it would match anything
             reach = reach if factor == 1.0 else min(reach, size * _CLOSE)
             if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
                 return False
@@ -551,6 +551,6 @@ def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _printed(text: str) -> tuple[float, ...]:
-    """Every number that a text prints, dates and horizons and all, in order of size."""
+    """Return every number that a text prints, including dates and horizons, sorted by size."""
     hits = _PRINTED.finditer(narrow(text))
     return tuple(sorted({float(one.group().replace(",", "")) for one in hits if len(one.group()) < _LONGEST_PRINTED}))

@@ -1,4 +1,4 @@
-"""Words around a number: canonical forms, stop words, direction words, horizons, and the pieces a text falls into."""
+"""Words around a number: canonical forms, stop words, direction words, horizons, and the segmentation of a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assaymark.records import Instrument
 
 _TABLES = tomllib.loads((files("assaymark.judging.evidence") / "lexicon.toml").read_text(encoding="utf-8"))
 LISTS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLES["words"].items()}
-"""The closed lists of words by name."""
+"""The closed word lists by name."""
 
 SYNONYMS: dict[str, str] = _TABLES["synonyms"]
 
@@ -30,11 +30,11 @@ CHANGE = LISTS["change"]
 CONDITION = LISTS["condition"]
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-"""Kana, Han and Hangul, as the inside of a character class: scripts that put no blank between words."""
+"""Kana, Han and Hangul, as the content of a character class: scripts without spaces between words."""
 
-# a run of one of these scripts is a word of its own, so that a Latin name or a figure beside it stays whole
+# a run of one of these scripts is a separate word, so that an adjacent Latin name or figure is not merged with it
 _TOKEN = re.compile(rf"[^\W_{CJK}]+(?:&[^\W_{CJK}]+)*|[{CJK}]+")
-# each begins with a class of characters, which is what a search passes over quickly
+# each begins with a character class, because that makes the search fast
 _SENTENCE_END = re.compile(r"[.!?;\s。；！？](?:(?<=[.!?;])(?=\s|\Z)\s*|(?<=\n)\n*|(?<=[。；！？])|(?<=\s)\|\s)")
 _HORIZON = re.compile(r"([0-9]{1,4})([a-z]+)\Z")
 _SPACED_HORIZON = re.compile(
@@ -42,7 +42,7 @@ _SPACED_HORIZON = re.compile(
     r"(days?|d|sessions?|weeks?|wks?|months?|mos?|years?|yrs?)(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-# 3月 is March and 2025年 a year, and neither is a span; nor is the 2日 of a date
+# 3月 is March and 2025年 a year; neither is a time span, nor is the 2日 of a date
 _CJK_HORIZON = re.compile(r"(?<![A-Za-z0-9.,月])([0-9]{1,4})(?:个?(?:交易)?([日天周季])|个(月)|(?<![0-9]{3})(年))")
 SPELLED = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
@@ -62,7 +62,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def narrow(text: str) -> str:
-    """The text with full-width digits, letters and number signs in their usual form; no offset moves."""
+    """Replace full-width digits, letters and number signs by their usual forms; all offsets stay."""
     if text.isascii() or not _WIDE_ANY.search(text):
         return text
     return _WIDE_COMMA.sub(",", text).translate(_WIDE)
@@ -70,25 +70,25 @@ def narrow(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a text in order: where each starts, its lower-case form and its canonical form."""
+    """The words of a text in order: the start, the lower-case form and the canonical form of each."""
 
     starts: list[int]
     lowers: list[str]
     forms: list[str]
 
     def end(self, at: int) -> int:
-        """Where word ``at`` ends."""
+        """Return the end offset of word ``at``."""
         return self.starts[at] + len(self.lowers[at])
 
     def within(self, start: int, end: int) -> tuple[int, int]:
-        """The range of the words that start in ``start:end``."""
+        """Return the index range of the words that start in ``start:end``."""
         first = bisect_left(self.starts, start)
         return first, bisect_left(self.starts, end, first)
 
 
 @lru_cache(maxsize=1 << 14)
 def canonical(lower: str) -> str:
-    """The form under which a lower-case word is compared: synonyms joined, plural s dropped, horizons as ``5d``."""
+    """Return a lower-case word in its form for comparison: synonyms joined, plural s dropped, horizons as ``5d``."""
     if len(lower) > _LONGEST_WORD:
         return lower[:_LONGEST_WORD]
     joined = SYNONYMS.get(lower)
@@ -104,12 +104,12 @@ def canonical(lower: str) -> str:
 
 
 def is_horizon(word: str) -> bool:
-    """Whether a canonical word is a horizon such as ``5d`` or ``52w``."""
+    """Return True if a canonical word is a horizon such as ``5d`` or ``52w``."""
     return word[-1:] in _SPAN_LETTERS and word[:-1].isascii() and word[:-1].isdigit()
 
 
 def lower_of(text: str) -> str:
-    """The text in lower case, letter for letter: a few letters change their length, and offsets must not move."""
+    """Lower-case a text letter by letter, so that letters whose lower case is longer do not shift offsets."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower
@@ -117,19 +117,19 @@ def lower_of(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """The words of ``text`` with their canonical forms, in order."""
+    """Split ``text`` into words with their canonical forms, in order."""
     return words_in(lower_of(text), 0, len(text))
 
 
 def words_in(lower: str, start: int, end: int) -> Words:
-    """The words of ``lower[start:end]``, a lower-case text, with their places in the whole of it."""
+    """Split ``lower[start:end]``, a lower-case text, into words with their offsets in the whole text."""
     tokens = list(_TOKEN.finditer(lower, start, end))
     lowers = [token[0] for token in tokens]
     return Words([token.start() for token in tokens], lowers, list(map(canonical, lowers)))
 
 
 class SpokenHorizons:
-    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月."""
+    """Horizons that a text writes as number and unit: 5 sessions, six months, 52-week, 21日, 3个月."""
 
     __slots__ = ("_ends", "_found", "_starts")
 
@@ -150,11 +150,11 @@ class SpokenHorizons:
         self._found = [span[2] for span in spans]
 
     def within(self, start: int, end: int) -> frozenset[str]:
-        """Those that stand wholly in ``start:end``."""
+        """Return the names of the horizons that lie wholly in ``start:end``."""
         return frozenset(name for _, _, name in self.spans(start, end)) if self._found else _NONE
 
     def spans(self, start: int, end: int) -> list[tuple[int, int, str]]:
-        """Start, end and name of those that stand wholly in ``start:end``."""
+        """Return start, end and name of each horizon that lies wholly in ``start:end``."""
         first, last = bisect_left(self._starts, start), bisect_right(self._ends, end)
         return list(zip(self._starts[first:last], self._ends[first:last], self._found[first:last], strict=True))
 
@@ -164,12 +164,12 @@ SPAN_WORDS = frozenset(
     ("day", "days", "d", "session", "sessions", "week", "weeks", "wk", "wks", "month", "months", "mo", "mos", "year",
      "years", "yr", "yrs")
 )  # fmt: skip
-"""The words without one of which a text in a script with blanks has no spoken horizon."""
+"""Unit words of spoken horizons; a text in a script with spaces that has none of them has no spoken horizon."""
 
 
 @lru_cache(maxsize=1 << 14)
 def content_words(text: str) -> frozenset[str]:
-    """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can."""
+    """Return a text's canonical words that can name a subject: no stop words, no figures but maturities (``10y``)."""
     spoken = {horizon for horizon in SpokenHorizons(text).within(0, len(text)) if horizon[-1] == "y"}
     words = map(canonical, set(_TOKEN.findall(text.lower())))
     return frozenset(filter(is_content, words)) | spoken
@@ -177,14 +177,14 @@ def content_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 14)
 def is_content(word: str) -> bool:
-    """Whether a canonical word can name a subject."""
+    """Return True if a canonical word can name a subject."""
     if word[:1].isdigit():
         return word[-1:] == "y" and is_horizon(word)
     return len(word) > 1 and word not in STOP
 
 
 class Pieces:
-    """A text cut into sentences, found by position; no piece is wider than a few hundred characters."""
+    """A text split into sentences, looked up by position."""
 
     __slots__ = ("_ends", "_last", "_starts", "text")
 
@@ -199,7 +199,7 @@ class Pieces:
         self._ends.append(len(text))
 
     def whole(self, position: int) -> tuple[int, int]:
-        """The sentence around ``position``, however long."""
+        """Return the whole sentence around ``position``, of any length."""
         start, stop, end = self._last
         if not start <= position < stop:
             at = bisect_right(self._starts, position) - 1
@@ -209,12 +209,12 @@ class Pieces:
         return start, max(end, position)
 
     def sentence(self, position: int) -> tuple[int, int]:
-        """The sentence around ``position``, at most 300 characters to either side."""
+        """Return the sentence around ``position``, at most 300 characters to either side."""
         start, end = self.whole(position)
         return max(start, position - _WIDEST_SENTENCE), min(end, position + _WIDEST_SENTENCE)
 
     def beside(self, position: int) -> tuple[str, str]:
-        """The sentences before and after the one around ``position``, their near 300 characters."""
+        """Return the sentences before and after the one around ``position``, up to 300 adjacent characters each."""
         at = bisect_right(self._starts, position) - 1
         before = self.text[max(self._starts[at - 1], self._ends[at - 1] - _WIDEST_SENTENCE) : self._ends[at - 1]]
         if at == 0:
@@ -229,11 +229,11 @@ BREAK = re.compile(
     r"[,;()|，、]|\s[\-–—/]\s|(?<![A-Za-z0-9])(?:and|but|while|whereas|versus|vs|though|although|despite|after|with|plus"
     r"|against|compared)(?![A-Za-z0-9])"
 )
-"""The commas, brackets and conjunctions that cut a sentence into clauses."""
+"""The commas, brackets and conjunctions that separate clauses."""
 
 
 def clause_in(breaks: Sequence[tuple[int, int]], start: int, end: int, sentence: tuple[int, int]) -> tuple[int, int]:
-    """The piece of ``sentence`` around the span that none of its breaks interrupts."""
+    """Return the part of ``sentence`` around a span that contains no break."""
     at = bisect_left(breaks, (start, start))
     left = max(sentence[0], start - _WIDEST_CLAUSE)
     if at and breaks[at - 1][1] > left:
@@ -254,7 +254,7 @@ _COMMON = (_GENERIC | STOP) - {"cash"}
 
 
 class Mention(NamedTuple):
-    """One place where an instrument is named: the span, and its row in the subject index."""
+    """One mention of an instrument: its span, and the instrument's row in the subject index."""
 
     start: int
     end: int
@@ -263,7 +263,7 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Instruments by every name a text may use for them. Build it with `index_subjects`."""
+    """Instruments by every name that a text may use for them, built by `index_subjects`."""
 
     ids: tuple[str, ...]
     phrases: Mapping[str, tuple[tuple[tuple[str, ...], int], ...]]
@@ -273,7 +273,7 @@ class Subjects:
     unspaced: Mapping[str, int]
 
     def mentions(self, text: str, words: Words) -> list[Mention]:
-        """The instruments that these words of ``text`` name, leftmost longest, in order."""
+        """Return the instruments that these words of ``text`` name, leftmost longest match, in order."""
         hits = []
         phrases, symbols, forms, lowers = self.phrases, self.symbols, words.forms, words.lowers
         at, stop = 0, len(forms)
@@ -287,7 +287,7 @@ class Subjects:
             at += length or 1
         if not self.unspaced or not words.starts:
             return hits
-        # Names in scripts without blanks stand in the midst of other words.
+        # Names in scripts without spaces occur inside other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
             Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
@@ -297,7 +297,7 @@ class Subjects:
         return sorted(outside + inside, key=lambda mention: mention.start)
 
     def first(self, text: str, position: int) -> Mention | None:
-        """The instrument that the word at ``position`` begins to name, if it does."""
+        """Return the instrument whose name begins at ``position``, if any."""
         match = _TOKEN.match(text, position)
         head = match.group().lower() if match else ""
         if canonical(head) not in self.phrases and head not in self.symbols and head.isascii():
@@ -310,21 +310,21 @@ class Subjects:
         return Mention(position, position + mentions[0].end, mentions[0].row)
 
     def alone(self, word: str) -> int:
-        """The row whose whole name, symbol or id is this one canonical word, or -1."""
+        """Return the row whose whole name, symbol or id is this one canonical word, or -1."""
         for phrase, row in self.phrases.get(word, ()):
             if phrase == (word,):
                 return row
         return self.symbols.get(word, -1)
 
     def _longest(self, text: str, words: Words, at: int, stop: int) -> tuple[int, int]:
-        """How many words from ``at`` on name which instrument; (0, -1) for none."""
+        """Return the number of words from ``at`` on that name an instrument, and its row; (0, -1) if none do."""
         for phrase, row in self.phrases.get(words.forms[at], ()):
             if at + len(phrase) <= stop and tuple(words.forms[at : at + len(phrase)]) == phrase:
                 return len(phrase), row
         row = self.symbols.get(words.lowers[at], -1)
         if row < 0:
             return 0, -1
-        # A symbol counts where it is written as a ticker: in capitals, in a column name, or with a horizon behind it.
+        # A symbol counts if it is written as a ticker: in capitals, in a column name, or followed by a horizon.
         start, end = words.starts[at], words.end(at)
         written = text[start:end].isupper() or text[end : end + 1] == "_"
         return (1, row) if written or (at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])) else (0, -1)
@@ -332,10 +332,10 @@ class Subjects:
 
 @lru_cache(maxsize=256)
 def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
-    """An index of the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses."""
+    """Index the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses."""
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
-        # Whole names of an instrument as canonical words; the name is also known without its generic last words.
+        # Whole names of an instrument as canonical words; a name also counts without its generic last words.
         forms = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
         symbol = (instrument.symbol or "").lower()
         forms |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
@@ -345,7 +345,7 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
             forms.add(tuple(names_name))
         for phrase in {phrase for phrase in forms if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
-    # Words of names that exactly one instrument uses, such as Korea for South Korea.
+    # Words in the names of exactly one instrument, such as Korea for South Korea.
     texts = (" ".join((one.id, one.symbol or "", one.name, *one.aliases)) for one in instruments)
     words = tuple(
         frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP) for text in texts
@@ -380,7 +380,7 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
 
 @lru_cache(maxsize=256)
 def _unspaced_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the names, the longest first; where one begins or ends in a Latin letter or digit, so does the word."""
+    """Compile a pattern of the names, longest first, with a word boundary at a Latin letter or digit."""
     parts = []
     for name in sorted(names, key=lambda name: (-len(name), name)):
         before = "(?<![A-Za-z0-9])" if name[0].isascii() else ""
@@ -390,7 +390,7 @@ def _unspaced_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _unique(names: Iterable[str]) -> dict[str, int]:
-    """Rows by name, for the names that occur once."""
+    """Map each name that occurs exactly once to its row."""
     listed = list(names)
     counts = Counter(listed)
     return {name: row for row, name in enumerate(listed) if name and counts[name] == 1}

@@ -1,8 +1,8 @@
-"""Judges of pairs: stimuli with known differences, gates, prompts, replies, and built-in judges with planted flaws.
+"""Pairwise judging: stimuli with known differences, gates, prompts, replies, and built-in judges with planted flaws.
 
-`build_stimuli` makes pairs of texts from tasks that a person wrote; `check` puts them through the gates;
-`plan_pair_calls` makes the calls of one judge, and `pair_call` turns each reply into a record. `point_stimuli` gives
-the same ladder, with filler and without, to judges that score one text at a time.
+`build_stimuli` makes pairs of texts from hand-written tasks; `check` applies the gates; `plan_pair_calls` makes the
+calls of one judge, and `pair_call` turns each reply into a record. `point_stimuli` makes the texts of the same ladder,
+with filler and without, for judges that score one text at a time.
 """
 
 # ruff: noqa: I001  # names in packed lines

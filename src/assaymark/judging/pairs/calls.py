@@ -1,4 +1,4 @@
-"""Pairs as judge calls: the prompt in its two variants, the plan of all calls, the replies, and the gates before."""
+"""Judge calls for pairs: the tasks, the prompt in two variants, the plan of all calls, the replies, and the gates."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, repeated, sha256_text
 
-# Tasks for stimuli: a situation, and the requirements that a good text for it meets. A person writes them as TOML
+# Tasks for stimuli: a situation, and the requirements that a good text for it meets, written by hand as TOML
 
 _WORDING = tomllib.loads((files("assaymark.judging.pairs") / "wording.toml").read_text(encoding="utf-8"))
 CLOSERS: dict[int, str] = dict(enumerate(_WORDING["closers"], start=1))
-"""Sentences by their length in words."""
+"""Neutral closing sentences by their length in words."""
 BEFORE_CLOSERS: tuple[str, ...] = tuple(_WORDING["before_closers"])
 FILLERS: tuple[str, ...] = tuple(_WORDING["fillers"])
 FIXED_SENTENCES = (*CLOSERS.values(), *BEFORE_CLOSERS, *FILLERS)
-"""Every sentence of `wording.toml`; no requirement may be named by a word of them."""
+"""Every sentence of `wording.toml`; no word in them may name a requirement."""
 
 SYNONYMS = (("whole", "entire"), ("usual", "customary"), ("large", "big"), ("about", "around"), ("because", "since"))
-"""Words and what they are swapped for, the first that stands in a text."""
+"""Words with their synonyms; the first of these words in a text is replaced."""
 
 UNITS = (
     (re.compile(r"(?<=\d) %"), " percent"),
@@ -43,26 +43,26 @@ UNITS = (
     (re.compile(r"(?<=\d) bps\b"), " bp"),
     (re.compile(r"\$(\d[\d.,]*\d|\d)"), r"\1 dollars"),
 )
-"""Units and another way to write each, the first that stands in a text; the value stays."""
+"""Units with an alternative spelling; the first of these units in a text is replaced, and the value stays."""
 
 
-# A requirement is met by a sentence that names it together with a value, and met in part by one that names it without.
-# Tasks are checked with this rule, the gates recount with it, and built-in judges understand nothing else.
+# A sentence that names a requirement together with a value meets it; one that names it without a value meets it in
+# part. Tasks are checked by this rule, the gates recount by it, and built-in judges use no other criterion.
 
 MET, PARTLY, MISSING = 1.0, 0.5, 0.0
-"""What a requirement earns that is met, named without its value, and not named."""
+"""The marks of a requirement that is met, named without a value, and not named."""
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 _VALUE = re.compile(r'\d|"[^"\n]+"|“[^”\n]+”')
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text: cut after a full stop, question or exclamation mark, and at line ends."""
+    """Split a text into sentences after a full stop, question or exclamation mark, and at line ends."""
     return [sentence for sentence in _BREAK.split(text) if sentence]
 
 
 def has_value(sentence: str) -> bool:
-    """Whether a sentence holds a value: a digit, or words between double quotation marks."""
+    """Return True if a sentence contains a value: a digit, or words between double quotation marks."""
     return _VALUE.search(sentence) is not None
 
 
@@ -72,24 +72,24 @@ def _named(name: str) -> re.Pattern[str]:
 
 
 def names(sentence: str, name: str) -> bool:
-    """Whether a sentence names a requirement, in any case and as words of its own."""
+    """Return True if a sentence names a requirement as separate words, in upper or lower case."""
     lower = sentence.lower()
-    # Looking for the words first is what makes a thousand tasks quick: most sentences name one requirement of five.
+    # The substring test first makes a thousand tasks fast: most sentences name one requirement of five.
     return name.lower() in lower and _named(name).search(lower) is not None
 
 
 @lru_cache(maxsize=8192)
 def marks(text: str, requirements: tuple[str, ...]) -> tuple[float, ...]:
-    """The mark of each requirement in ``text``: `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``."""
+    """Mark each requirement in ``text`` as `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``."""
     lines = sentences(text)
     naming = ([has_value(line) for line in lines if names(line, name)] for name in requirements)
     return tuple(MISSING if not values else MET if any(values) else PARTLY for values in naming)
 
 
 LEAST_REQUIREMENTS = 5
-"""A ladder has five steps, so a task needs at least as many requirements."""
+"""Minimum number of requirements of a task, one for each step of the ladder."""
 SHORTEST, LONGEST = 0.6, 1.6
-"""How long the other sentences of a requirement may be, as a multiple of its first wording in whitespace tokens."""
+"""Minimum and maximum length of a requirement's other sentences, as a multiple of the words in its first wording."""
 
 _Line = Annotated[str, Field(min_length=1, max_length=400, pattern=r"^\S(?:[^\x00-\x1f]*\S)?$")]
 _DIGIT = re.compile(r"(\d)(?!\d)")
@@ -102,10 +102,10 @@ class _Strict(BaseModel):
 
 
 class Requirement(_Strict):
-    """One thing that a good text does, and the sentences that do it, do it in part, and do not.
+    """One requirement of a good text, with sentences that meet it, meet it in part, and do not meet it.
 
-    ``name`` is what a sentence has to call it, and ``must`` what judges are told. ``met`` holds at least two wordings
-    with the name and a value, ``partly`` the name without a value, and ``neutral`` stands where it is not met.
+    ``name`` is the words that a sentence must contain, ``must`` the description for judges. ``met`` has at least two
+    wordings with the name and a value, ``partly`` has the name without a value, and ``neutral`` replaces an unmet one.
     """
 
     name: Annotated[str, Field(max_length=60, pattern=r"^[a-z][a-z0-9]*(?:[ -][a-z0-9]+)*$")]
@@ -116,7 +116,7 @@ class Requirement(_Strict):
 
 
 class Task(_Strict):
-    """A situation with five or more requirements, in the order in which judges read them."""
+    """A situation with five or more requirements, in the order in which judges see them."""
 
     name: Annotated[str, Field(max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     question: Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x08\x0b-\x1f]+$")]
@@ -133,7 +133,7 @@ class _Tasks(_Strict):
 
 
 def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
-    """The tasks in the text of a TOML file (``docs/tasks.md`` describes its form); InputError with all problems."""
+    """Parse the tasks in a TOML text (form: ``docs/tasks.md``); raise InputError with all problems."""
     tasks = read_model(_Tasks, text, source).tasks
     if problems := task_problems(tasks):
         raise InputError(source, problems)
@@ -142,19 +142,19 @@ def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
 
 @cache
 def finance_tasks() -> tuple[Task, ...]:
-    """The ten tasks that come with the package: notes that go with an investment decision."""
+    """Load the ten built-in tasks: notes that accompany an investment decision."""
     text = (files("assaymark.judging.pairs") / "finance.toml").read_text(encoding="utf-8")
     return load_tasks(text, "finance.toml")
 
 
 def task_problems(tasks: Sequence[Task]) -> list[Problem]:
-    """Every sentence of the tasks that is not as its field says; nothing if stimuli can be made of them."""
+    """List every violation of the rules for tasks and their sentences; empty if stimuli can be made from them."""
     called = [task.name for task in tasks]
     problems = [] if called else [Problem("task", "at least one is needed (got 0)")]
     problems += [Problem(f"task {name}", "another task has this name") for name in repeated(called)]
 
     def naming(task: Task) -> Iterator[str]:
-        # Names of requirements that cannot be told apart, or that occur in sentences which meet nothing.
+        # Names of requirements that are ambiguous, or that occur in sentences that meet no requirement.
         if len(task.requirements) < LEAST_REQUIREMENTS:
             yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
         for name in repeated(task.names):
@@ -196,7 +196,7 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
 
 
 def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
-    """``count`` tasks made of a few: the given ones in turn, every further round with other numbers in its wordings."""
+    """Make ``count`` tasks by repeating the given ones, with other numbers in the wordings of each repetition."""
 
     def turned(sentence: str, turn: int) -> str:
         return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
@@ -216,14 +216,14 @@ def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
 
 
 Order = Literal["uv", "vu"]
-"""Which content stands in slot 1: ``uv`` is u."""
+"""The presentation order of a pair: ``uv`` shows u in slot 1."""
 
 ORDERS: tuple[Order, ...] = ("uv", "vu")
 
 
 @records.record
 class Stimulus:
-    """A candidate text, and the names of the requirements that it meets and that it meets in part."""
+    """A candidate text, with the names of the requirements that it meets and that it meets in part."""
 
     text: str
     met: tuple[str, ...] = ()
@@ -231,13 +231,13 @@ class Stimulus:
 
     @property
     def tokens(self) -> int:
-        """Its length in whitespace tokens."""
+        """The length of the text in words."""
         return len(self.text.split())
 
 
 @records.record
 class Brief:
-    """What judges are told of a task: the situation, and each requirement's name with what must be there."""
+    """The description of a task for judges: the situation, and each requirement's name and description."""
 
     task: str
     question: str
@@ -251,7 +251,7 @@ class Brief:
 
 @records.record
 class Pair:
-    """Two candidate texts for one task, and what is known about them."""
+    """Two candidate texts for one task, with their known difference in quality."""
 
     id: str
     condition: PairCondition
@@ -269,20 +269,20 @@ class Pair:
         return self.brief.task
 
     def slots(self, order: Order) -> tuple[str, str]:
-        """The texts in slots 1 and 2 under an order."""
+        """Return the texts in slots 1 and 2 under an order."""
         return (self.u.text, self.v.text) if order == "uv" else (self.v.text, self.u.text)
 
 
 PairVerdict = Literal["1", "2", "tie", "abstain"]
 
 MOST_CHARACTERS = 20_000
-"""A longer reply is invalid unread."""
+"""Maximum number of characters in a reply; a longer one is invalid and is not parsed."""
 MOST_REASON = 2_000
 """Maximum number of characters in a reason."""
 
-# A sentence that begins "Candidate 2 is better" and ends there, or goes on with a cause, "overall" or
+# A sentence that begins "Candidate 2 is better" and ends there, or continues with a cause, "overall" or
 # "than candidate 1". "Candidate 2 is better worded", "if ..., candidate 2 is better" and "it is not so that candidate 2
-# is better" are not such sentences: what they mean has to be guessed.
+# is better" are not such sentences, because their meaning would have to be guessed.
 _NAMED = re.compile(
     r"(?:^|[.;:!?\n]\s*)(?:(?:so|hence|thus|overall|therefore),? )?"
     r"candidate ([12]) (?:is (?:the )?(?:clearly |overall )?(?:better|stronger)"
@@ -294,9 +294,9 @@ _NAMED = re.compile(
 PairPrompt = Literal["tie-allowed", "strict"]
 
 TIE_ALLOWED: PairPrompt = "tie-allowed"
-"""The base instruction: a judge names the better text, or says that neither is."""
+"""The base instruction: name the better text, or answer with a tie."""
 STRICT: PairPrompt = "strict"
-"""The instruction that asks for a tie wherever only the surface differs."""
+"""The instruction that asks for a tie if only the surface form differs."""
 PAIR_PROMPTS: tuple[PairPrompt, ...] = (TIE_ALLOWED, STRICT)
 """The variants of the instruction, the base first."""
 PAIR_TEMPLATE = "pair-v1.txt"
@@ -305,11 +305,11 @@ PAIR_TEMPLATE = "pair-v1.txt"
 _CRITERIA: Mapping[PairPrompt, str] = {TIE_ALLOWED: "allowed", STRICT: "strict"}
 
 PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
-"""A call that shows a pair in an order; the version of its form is the variant of the instruction."""
+"""A call that shows a pair in one order; the version of its form is the variant of the instruction."""
 
 
 def checked_verdict(raw: JSON) -> PairVerdict:
-    """The verdict of a judge's reply to a pair, held against its reason."""
+    """Parse the verdict of a judge's reply, and reject a reply whose reason contradicts it."""
     fields = p.members(raw, ("verdict", "reason"))
     words: tuple[PairVerdict, ...] = get_args(PairVerdict)
     verdict = p.word_of(fields["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
@@ -325,12 +325,12 @@ _SCHEMA = p.schema_text(
 
 
 def pair_form(prompt: PairPrompt = TIE_ALLOWED) -> ReplyForm[PairVerdict]:
-    """The form of a reply to a pair."""
+    """Build the reply form for a pair: its JSON schema and its parser."""
     return ReplyForm(prompt, _SCHEMA, checked_verdict, MOST_CHARACTERS)
 
 
 def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
-    """The record that a reply to a planned call amounts to."""
+    """Convert the reply to a planned call into a record."""
     read, (pair, order) = planned.read(reply), planned.about
     return PairCall(
         pair.id, pair.condition, pair.task, order, read.answer or "invalid", planned.judge.name, pair.delta,
@@ -340,47 +340,47 @@ def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
 
 
 def pair_template() -> PromptTemplate:
-    """The prompt template."""
+    """Load the prompt template."""
     return p.prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
 
 
 def criterion_text(prompt: PairPrompt) -> str:
-    """The paragraph about ties, by which alone the variants differ."""
+    """Return the paragraph about ties, the only difference between the variants."""
     return pair_template().part(_CRITERIA[prompt])
 
 
 @cache
 def pair_system_text(prompt: PairPrompt) -> str:
-    """The system message: the question, the criterion, and the form of the answer."""
+    """Render the system message: the question, the criterion, and the form of the answer."""
     return pair_template().filled("system", criterion=criterion_text(prompt), schema=_SCHEMA)
 
 
 @lru_cache(maxsize=4096)
 def task_text(brief: Brief) -> str:
-    """The user block that all pairs of one task share: the situation and the requirements, each fenced."""
+    """Render the user block shared by all pairs of one task: the situation and the requirements, each fenced."""
     listed = "\n".join(row(requirement) for requirement in brief.requirements)
     blocks = (fence("question", brief.question), fence("requirements", listed))
     return pair_template().filled("task", blocks="\n\n".join(blocks))
 
 
 def candidates_text(first: str, second: str) -> str:
-    """The user block with the candidates in slots 1 and 2."""
+    """Render the user block with the candidates in slots 1 and 2."""
     return pair_template().filled("candidates", first=fence("candidate", first), second=fence("candidate", second))
 
 
 def pair_texts(pair: Pair, order: Order, prompt: PairPrompt) -> tuple[str, str, str]:
-    """Everything that a judge is shown of a pair: system message, task block, candidates block."""
+    """Render the whole prompt of a pair: system message, task block, candidates block."""
     return pair_system_text(prompt), task_text(pair.brief), candidates_text(*pair.slots(order))
 
 
 def pair_prompt_hashes(prompts: Sequence[str] = PAIR_PROMPTS) -> dict[str, str]:
-    """sha256 of each variant's instruction together with the template and the reply schema."""
+    """Return the sha256 of each variant's instruction together with the template and the reply schema."""
     variants = _known_prompts(prompts)
     return {variant: sha256_text("\n".join((pair_system_text(variant), pair_template().text))) for variant in variants}
 
 
 def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
-    """The variants, each known and named once."""
+    """Return the checked variants; raise InputError for an unknown or repeated one."""
     variants = [variant for name in prompts for variant in PAIR_PROMPTS if variant == name]
     if unknown := [name for name in prompts if name not in PAIR_PROMPTS]:
         raise UnknownNameError("prompt variant", unknown[0], PAIR_PROMPTS)
@@ -392,7 +392,7 @@ def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
 def plan_pair_calls(
     pairs: Sequence[Pair], judge: JudgeSpec, variants: Sequence[str] = (TIE_ALLOWED,), trials: int | None = None
 ) -> list[PlannedPair]:
-    """Every call of one judge on pairs that `check` passed: by pair, then prompt variant, then order, then trial."""
+    """Plan every call of one judge on pairs that passed `check`, by pair, then prompt variant, order and trial."""
     prompts = _known_prompts(variants)
     times = judge.trials if trials is None else trials
     problems = [Problem(judge.name, "a person answers no calls; a datasheet needs a model")] if judge.human else []
@@ -419,9 +419,9 @@ def plan_pair_calls(
 
 
 LENGTH_TOLERANCE = 0.05
-"""Texts that are to be of one length differ by at most this share of the longer one, in words."""
+"""Maximum difference in words between length-matched texts, as a share of the longer one."""
 LEAST_FILLER = 0.2
-"""The filler text of a pair is longer by at least this share of the other."""
+"""Minimum excess length of a pair's filler text, as a share of the other text."""
 
 _MATCHED: tuple[PairCondition, ...] = ("ladder", "same_subset", "different_subset", "graded_vacuum")
 _TELLING = re.compile(
@@ -439,9 +439,9 @@ GATES: Mapping[str, str] = {
 
 
 def check(pairs: Sequence[Pair]) -> dict[str, int]:
-    """Put all pairs through all gates: how many pairs each gate looked at.
+    """Check all pairs against all gates, and return the number of pairs that each gate checked.
 
-    What a text meets is counted again from the text (`marks`), not believed; InputError has every problem.
+    The requirements that a text meets are recounted from its words (`marks`); an InputError lists every problem.
     """
     problems: list[Problem] = [] if pairs else [Problem("", "at least one pair is needed (got 0)")]
     for pair in pairs:
@@ -469,7 +469,7 @@ def check(pairs: Sequence[Pair]) -> dict[str, int]:
 
 
 def _gate_problems(pair: Pair) -> Iterator[str]:
-    """What the gates say against one pair: what the texts meet, their lengths, leaks into prompts, the orders."""
+    """Yield the gate failures of one pair: requirements met, lengths, leaks into prompts, presentation orders."""
     names = pair.brief.names
     u, v = (marks(text.text, names) for text in (pair.u, pair.v))
     for called, text, earned in (("u", pair.u, u), ("v", pair.v, v)):
@@ -522,6 +522,6 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
 
 @lru_cache(maxsize=8192)
 def _telling(text: str) -> str:
-    """Words in a text that would tell a judge what is expected of it; empty if there are none."""
+    """Return words in a text that would reveal the expected answer to a judge; empty if there are none."""
     match = _TELLING.search(text)
     return match.group() if match else ""

@@ -1,4 +1,4 @@
-"""Built-in pair judges: models with known flaws, asked and parsed like any model."""
+"""Built-in pair judges: models with known flaws, called and parsed like any model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from assaymark.text import listing
 
 
 def read_pair(parts: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...], str, str]:
-    """The pair of a prompt, from the texts of its user parts: situation, requirements, and the two texts."""
+    """Parse the pair of a prompt from the texts of its user parts: situation, requirements, and the two texts."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a task and a pair of candidates are needed (got {len(parts)} parts)"])
     candidates = sections(parts[1])
@@ -38,7 +38,7 @@ def read_pair(parts: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...], s
 
 @lru_cache(maxsize=1024)
 def _read_task(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The task of a prompt; all pairs of a task share its text."""
+    """Parse the task of a prompt; cached, because all pairs of a task share its text."""
     content = {section.label: section.content for section in reversed(sections(text))}
     rows = [cells(line) for line in content.get("requirements", "").split("\n")]
     if "question" not in content or any(len(row) != 2 for row in rows):
@@ -49,14 +49,14 @@ def _read_task(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 DELTAS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 """The steps of the ladder."""
 STRICT_REACH = 4.0
-"""From this difference on the strict instruction turns no decision into a tie."""
+"""The difference from which the strict instruction changes no decision into a tie."""
 CORRECT = 0.75
 """The share of correct calls at the planted threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedPair:
-    """What is known about a reference pair judge because it was put in. Shares lie in 0..1."""
+    """The planted properties of a built-in pair judge. Shares are in 0..1."""
 
     dark_current: float
     slot_bias: float
@@ -76,36 +76,36 @@ class PlantedPair:
     words: str
 
     def notices(self, delta: float) -> float:
-        """Share of calls in which a difference of ``delta`` requirements is noticed."""
+        """Return the share of calls in which a difference of ``delta`` requirements is noticed."""
         at_threshold = (CORRECT - self.guess / 2) / (1 - self.guess / 2)
         logit = math.log(at_threshold / (1 - at_threshold)) + self.slope * (delta - self.threshold)
         return 1.0 / (1.0 + math.exp(-min(max(logit, -700.0), 700.0)))
 
     def wrong(self, delta: float) -> float:
-        """Share of calls at a difference that name the worse text."""
+        """Return the share of calls at a difference that name the worse text."""
         return (1.0 - self.notices(delta)) * self.guess / 2
 
     def missed(self, delta: float) -> float:
-        """Share of calls at a difference that are ties: neither noticed nor guessed."""
+        """Return the share of calls at a difference that are ties: neither noticed nor guessed."""
         return (1.0 - self.notices(delta)) * (1.0 - self.guess)
 
     def yields(self, delta: float) -> float:
-        """Share of decisions at a difference that the strict instruction turns into ties."""
+        """Return the share of decisions at a difference that the strict instruction changes into ties."""
         if delta == 0:
             return self.strict_zero
         return min(self.strict_one * max(STRICT_REACH - delta, 0.0) / (STRICT_REACH - 1.0), 1.0)
 
     def kept(self, delta: float, prompt: str) -> float:
-        """Share of decisions at a difference that a prompt variant leaves as they are."""
+        """Return the share of decisions at a difference that a prompt variant does not change."""
         return 1.0 - self.yields(delta) if prompt == STRICT else 1.0
 
     def correct(self, delta: float, prompt: str = TIE_ALLOWED) -> float:
-        """Share of calls at a difference that name the better text: noticed, or guessed by luck."""
+        """Return the share of calls at a difference that name the better text: noticed, or guessed by luck."""
         return (self.notices(delta) + self.wrong(delta)) * self.kept(delta, prompt)
 
     @property
     def raw(self) -> float:
-        """Share of same-quality calls that choose."""
+        """The share of same-quality calls that choose a text."""
         return self.slot_bias + self.surface + self.one_sided / 2
 
 
@@ -120,7 +120,7 @@ _SLACK = 1e-9
 
 
 def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """The problems of a built-in pair judge's arguments, in words; nothing for models that are none."""
+    """List the problems of a built-in pair judge's arguments; empty for other models."""
     if model not in PLANTED_PAIRS:
         return []
     knobs = judges.knobs_of(PlantedPair)
@@ -144,7 +144,7 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 
 def interpolated_threshold(planted: PlantedPair, prompt: str) -> float | None:
-    """The threshold that an endless run over the ladder's steps would give: linear between the steps."""
+    """Return the threshold in the limit of infinitely many pairs, interpolated linearly between the ladder's steps."""
     shares = [(delta, planted.correct(delta, prompt)) for delta in DELTAS]
     if shares[0][1] >= CORRECT:
         return None
@@ -158,14 +158,14 @@ _EQUAL = ("same_subset", "different_subset")
 _BLANKS = ("empty", "whitespace", "identical")
 
 Value = tuple[str, Mapping[str, str], float]
-"""The name of a measurement, its labels without the judge, and its planted value."""
+"""A measurement's name, its labels without the judge, and its planted value."""
 
 
 def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRICT)) -> dict[str, float]:
-    """The planted value of each measurement of a built-in pair judge, by measurement id; empty for other models.
+    """Compute the planted value of each measurement of a built-in pair judge, by id; empty for other models.
 
-    Measured values scatter about these. Only what the planted parameters fix on their own is here; d', kappa and repeat
-    stability also depend on how many pairs of which kind were judged.
+    Measured values scatter about these. Only measurements determined by the planted parameters alone are included; d',
+    kappa and repeat stability also depend on the number of pairs of each kind.
     """
     if judge.model not in PLANTED_PAIRS:
         return {}
@@ -173,7 +173,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     entries: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     decided = planted.slot_bias + planted.surface + planted.one_sided
     for prompt in () if planted.invalid else prompts:
-        # Everything without a difference in requirements, of which an instruction keeps a share.
+        # The measurements without a difference in requirements; an instruction keeps a share of each preference.
         share = planted.kept(0, prompt)
         values: list[Value] = [("dark_current", {}, planted.dark_current * share)]
         values += [("dark_current", {"variant": variant}, planted.dark_current * share) for variant in _BLANKS]
@@ -207,7 +207,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
             values.append(("threshold", {}, threshold))
         entries += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
     if STRICT in prompts and not planted.invalid:
-        # How far the strict instruction moves the tie rate of each condition.
+        # The shift in each condition's tie rate under the strict instruction.
         entries += [("criterion.shift", {"condition": label}, planted.raw * planted.strict_zero) for label in _EQUAL]
         for delta in DELTAS:
             shift = (1.0 - planted.missed(delta)) * planted.yields(delta)
@@ -216,21 +216,21 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
 
 
 MORE_WORDS = 0.15
-"""A text with at least this share of words more is seen as the longer one."""
+"""Minimum excess in words, as a share, for a text to count as the longer one."""
 NEAR_WORDS = 3
-"""Texts that differ in at most so many words and in no white space are seen as nearly the same."""
+"""Maximum number of different words in texts that count as nearly the same; their white space must be equal."""
 
 _SPACE = re.compile(r"(\s+)")
 
 
 class ReferencePairJudge(BuiltIn):
-    """A judge that decides by stated shares (`PlantedPair`), drawn by a hash, so that a run can be repeated exactly.
+    """A judge that decides with given probabilities (`PlantedPair`), drawn by a hash, so that runs are reproducible.
 
     All draws depend on the judge's name, its seed, the trial (see ``steady``) and the task as shown.
     """
 
     def answer(self, call: CallSpec) -> str:
-        """The reply as JSON text, or as a sentence where the judge forgets its form."""
+        """Return the reply as JSON text, or as a sentence if the planted format error occurs."""
         planted = judges.planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
         parts = call.shown()
         _, requirements, *texts = read_pair(parts)
@@ -242,14 +242,14 @@ class ReferencePairJudge(BuiltIn):
         trial = "" if judges.uniform(f"{by_pair}|steady") < planted.steady else str(call.trial)
 
         def drawn(what: str, alone: bool = True) -> float:
-            # A number in 0..1 of this order alone, or one that both orders share.
+            # A number in 0..1 for this order alone, or one that both orders share.
             return judges.uniform(f"{by_call if alone else by_pair}|{trial}|{what}")
 
         def slot() -> PairVerdict:
             return "1" if drawn("slot", same) < planted.slot_1 else "2"
 
         def without_difference() -> PairVerdict:
-            # Equal requirements: nothing to choose between, more words, or only the surface.
+            # Equal requirements: the texts are identical, differ in length, or differ in surface form only.
             if same:
                 return slot() if drawn("dark") < planted.dark_current else "tie"
             words = [len(text.split()) for text in texts]
@@ -265,7 +265,7 @@ class ReferencePairJudge(BuiltIn):
             if kind < planted.slot_bias:
                 return slot()
             if kind < planted.slot_bias + planted.surface:
-                # More lines are preferred, and among equally many whatever the hash says.
+                # The text with more lines is preferred; the hash decides ties.
                 tastes = [(text.count("\n"), digest) for text, digest in zip(texts, digests, strict=True)]
                 return "1" if tastes[0] > tastes[1] else "2"
             one_order = (digests[0] < digests[1]) == (drawn("side", False) < 0.5)
@@ -291,19 +291,19 @@ class ReferencePairJudge(BuiltIn):
 
 
 def reference_pair_judges() -> dict[str, ReferencePairJudge]:
-    """The built-in pair judges by model name, for registration."""
+    """Return the built-in pair judges by model name, for registration."""
     return {name: ReferencePairJudge(name) for name in PLANTED_PAIRS}
 
 
 @lru_cache(maxsize=8192)
 def _digest(text: str) -> str:
-    """sha256 of a text, which stands for it in draws."""
+    """Return the sha256 of a text, which represents it in draws."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @lru_cache(maxsize=8192)
 def _nearly_same(text_1: str, text_2: str) -> bool:
-    """Whether two texts differ in a few words and in no white space."""
+    """Return True if two texts differ in at most `NEAR_WORDS` words and in no white space."""
     first, second = _SPACE.split(text_1), _SPACE.split(text_2)
     if len(first) != len(second):
         return False

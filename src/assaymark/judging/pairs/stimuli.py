@@ -1,8 +1,8 @@
-"""Stimuli: texts whose difference is known because it was built, deterministic from a seed.
+"""Stimuli: texts with a quality difference known by construction, deterministic for a seed.
 
-Ten tasks make 450 pairs, shown in both orders: 900 calls for one judge under one prompt. `check` in
-`assaymark.judging.pairs` looks at them before any call. `point_stimuli` are the same texts for judges that score one
-text at a time.
+Ten tasks make 450 pairs, shown in both orders: 900 calls for one judge with one prompt. `check` in
+`assaymark.judging.pairs` validates them before any call. `point_stimuli` makes the same texts for judges that score
+one text at a time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from assaymark.records import Context, Decision
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 
 Change = Callable[[str, Collection[str]], str | None]
-"""From a text and the names of its requirements to the changed text; None if there is nothing to change."""
+"""A perturbation: takes a text and the names of its requirements, returns the changed text, or None if unchanged."""
 
 
 def with_typo(text: str, names: Collection[str]) -> str | None:
-    """``text`` with two letters of its first long word exchanged, but of no word of a requirement's name."""
+    """Swap two letters in the first long word of ``text`` that is not part of a requirement's name."""
     words = {word for name in names for word in name.split()}
     for match in _WORD.finditer(text):
         word = match.group()
@@ -42,7 +42,7 @@ def with_typo(text: str, names: Collection[str]) -> str | None:
 
 
 def with_other_unit(text: str, names: Collection[str]) -> str | None:  # noqa: ARG001 - all changes are called alike
-    """``text`` with its first unit written another way; the value stays."""
+    """Respell the first unit in ``text``; the value stays."""
     for pattern, written in c.UNITS:
         changed, count = pattern.subn(written, text, count=1)
         if count:
@@ -51,7 +51,7 @@ def with_other_unit(text: str, names: Collection[str]) -> str | None:  # noqa: A
 
 
 def with_synonym(text: str, names: Collection[str]) -> str | None:
-    """``text`` with one word swapped for another of the same meaning."""
+    """Replace one word of ``text`` by a synonym."""
     words = {word for name in names for word in name.split()}
     for word, other in c.SYNONYMS:
         changed, count = re.subn(rf"(?<![\w-]){word}(?![\w-])", other, text, count=1)
@@ -61,34 +61,34 @@ def with_synonym(text: str, names: Collection[str]) -> str | None:
 
 
 CHANGES: Mapping[str, Change] = {"typo": with_typo, "unit": with_other_unit, "synonym": with_synonym}
-"""The variants of graded vacuum by name."""
+"""The perturbations of nearly identical pairs (graded vacuum), by name."""
 
 STEPS = c.LEAST_REQUIREMENTS
-"""The ladder's highest step: Q5 meets five requirements more than Q0."""
+"""The highest step of the ladder: Q5 meets five requirements more than Q0."""
 FILLER_SHARE = 0.5
-"""A filler text is longer by at least this share of the other."""
+"""Target excess length of a filler text, as a share of the other text."""
 
 _FORMS: tuple[Form, ...] = ("lines", "paragraphs", "bullets")
 _BLANKS = (("", ""), ("   ", "   "), (" \n", "\n\n\t"))
 _PLACES = ("before", "between", "after")
 
 Draft = tuple[rec.PairCondition, str, Stimulus, Stimulus, float]
-"""A pair before u and v are drawn: condition, variant, the better text if any is, the other one, and the difference."""
+"""A pair before u and v are drawn: condition, variant, the better text (if any), the other text, the difference."""
 
 Form = Literal["prose", "lines", "paragraphs", "bullets"]
-"""How the sentences of a text are set."""
+"""The layout of the sentences of a text."""
 _BETWEEN: dict[Form, str] = {"prose": " ", "lines": "\n", "paragraphs": "\n\n", "bullets": "\n"}
 _LEAST_CLOSING = 3
 
 
 @lru_cache(maxsize=65536)
 def tokens_of(sentence: str) -> int:
-    """The length of a sentence in whitespace tokens."""
+    """Count the words of a sentence."""
     return len(sentence.split())
 
 
 def closing(tokens: int) -> str:
-    """A neutral ending of exactly ``tokens`` words."""
+    """Return a neutral ending of exactly ``tokens`` words."""
     sentences: list[str] = []
     while tokens > max(c.CLOSERS):
         sentences.append(c.BEFORE_CLOSERS[len(sentences) % len(c.BEFORE_CLOSERS)])
@@ -97,11 +97,11 @@ def closing(tokens: int) -> str:
 
 
 class _Drawn:
-    """The random draws of one task and its texts, all of one length; they depend on the seed and the task's name alone.
+    """The random draws of one task and its texts, all of one length; they depend only on the seed and the task's name.
 
-    Every text has one sentence per requirement, the neutral one where the requirement is not met, and a neutral ending
-    that brings it to ``tokens`` whitespace tokens. ``order`` is the order in which requirements are added along the
-    prefix chain; ``chain`` holds the texts Q0 .. Q5.
+    Every text has one sentence per requirement, a neutral one if the requirement is not met, and a neutral ending that
+    makes it ``tokens`` words long. ``order`` is the order in which the prefix chain adds requirements; ``chain`` is
+    the texts Q0 .. Q5.
     """
 
     def __init__(self, task: Task, seed: int) -> None:
@@ -113,7 +113,7 @@ class _Drawn:
         wordings = (rng.random(count) * [len(requirement.met) for requirement in task.requirements]).astype(int)
         self.wordings: list[int] = wordings.tolist()
         self.layout: list[int] = rng.permutation(count).tolist()
-        # A length that every text of the task can reach, bullets included.
+        # A length that every text of the task can reach, including texts with bullets.
         longest = sum(max(map(tokens_of, (*one.met, one.partly, one.neutral))) for one in task.requirements)
         self.tokens = longest + count + _LEAST_CLOSING
         self.chain = [self.write(self.order[:level]) for level in range(STEPS + 1)]
@@ -122,7 +122,7 @@ class _Drawn:
         self, met: Collection[int], partly: int | None = None, *, reworded: bool = False,
         layout: Sequence[int] | None = None, form: Form = "prose", more: Sequence[str] = (), more_at: int = 0,
     ) -> Stimulus:  # fmt: skip
-        """The text that meets these requirements, and one in part; ``more`` are extra sentences before ``more_at``."""
+        """Compose the text that meets these requirements, and one in part; ``more`` is inserted before ``more_at``."""
         body, bullets = [], form == "bullets"
         for at in layout or self.layout:
             requirement = self.requirements[at]
@@ -137,25 +137,25 @@ class _Drawn:
         return Stimulus(_BETWEEN[form].join([*body, closing(spare)]), met_names, named)
 
     def drawn(self, choices: int, count: int) -> list[int]:
-        """``count`` different numbers below ``choices``."""
+        """Draw ``count`` different numbers below ``choices``."""
         numbers: list[int] = self.rng.permutation(choices)[:count].tolist()
         return numbers
 
 
 def brief_of(task: Task) -> Brief:
-    """What judges are told of a task."""
+    """Return the description of a task for judges."""
     listed = tuple((requirement.name, requirement.must) for requirement in task.requirements)
     return Brief(task.name, task.question, listed)
 
 
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
-    """The pairs of one task, which depend on the seed and on this task alone.
+    """Yield the pairs of one task, which depend only on the seed and this task.
 
     The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none.
     """
     drawn, brief = _Drawn(task, seed), brief_of(task)
     pairs: list[Draft] = []
-    # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
+    # Every pair of levels in the chain, and half steps: met against partly and partly against missing, twice each.
     write, chain = drawn.write, drawn.chain
     for step in range(1, STEPS + 1):
         for low in range(STEPS + 1 - step):
@@ -174,12 +174,12 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
             if kind == "wording":
                 other = write(met, reworded=True)
             elif kind == "order":
-                by = int(drawn.rng.integers(1, len(drawn.layout)))  # moved round, so that no sentence stays in place
+                by = int(drawn.rng.integers(1, len(drawn.layout)))  # rotated, so that every sentence moves
                 other = write(met, layout=drawn.layout[by:] + drawn.layout[:by])
             else:
                 other = write(met, form=_FORMS[form])
             pairs.append(("same_subset", kind, write(met), other, 0.0))
-    # Equally many other requirements: three pairs that share none, three that exchange one.
+    # Equal numbers of different requirements: three pairs that share none, three that exchange one.
     apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
     for variant, mine, theirs in (
         ("disjoint", apart[:1], apart[1:2]),
@@ -188,7 +188,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
         pairs.append(("different_subset", variant, write(mine), write(theirs), 0.0))
-    # Fillers, where the longer text is always v.
+    # Fillers; the longer text is always v.
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
         at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]
@@ -202,7 +202,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         pairs.append(("vacuum", "whitespace" if blank else "empty", Stimulus(blank), Stimulus(other_blank), 0.0))
     for level in drawn.drawn(STEPS + 1, 3):
         pairs.append(("vacuum", "identical", chain[level], chain[level], 0.0))
-    # The level of each small change is drawn; where its text has nothing to change, the next one that has is taken.
+    # The level of each perturbation is drawn; if it does not apply to that text, the next level is tried.
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
             text = chain[level]
@@ -221,12 +221,12 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
 
 
 VERSION = "1"
-"""Changes with anything that changes a stimulus made from the same tasks and seed."""
+"""Version of the stimuli, raised with any change to the stimuli made from the same tasks and seed."""
 
 
 @rec.record
 class Manifest:
-    """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds."""
+    """The manifest of a set of stimuli: its hash, and the number of pairs of each kind."""
 
     version: str
     seed: int
@@ -239,15 +239,15 @@ class Manifest:
 
 
 def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
-    """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum."""
+    """Build every pair of a datasheet, task by task: ladder, equal-quality controls, fillers, null pairs."""
     if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
     return tuple(pair for task in tasks for pair in drafts(task, seed))
 
 
 def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
-    """The manifest of pairs that were built from ``seed``."""
-    # Texts and situations stand by their own hashes, each made once.
+    """Compute the manifest of pairs that were built from ``seed``."""
+    # Texts and situations enter by their hashes, each computed once.
     texts: dict[str, str] = {}
     briefs: dict[int, str] = {}
     lines = [f"stimuli {VERSION}"]
@@ -271,7 +271,7 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
 
 @rec.record
 class _StoredPair:
-    """A pair in a file: its situation by the name of the task."""
+    """A pair as stored in a file, with the task's name instead of its situation."""
 
     id: str
     condition: rec.PairCondition
@@ -295,7 +295,7 @@ _SAME = ("id", "condition", "variant", "u", "v", "better", "orders")
 
 
 def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
-    """Pairs and their manifest as canonical JSON, for a run folder."""
+    """Serialise pairs and their manifest as canonical JSON, for a run folder."""
     briefs = {pair.task: pair.brief for pair in pairs}
     stored = [
         {**{name: getattr(pair, name) for name in _SAME}, "task": pair.task, "delta": float(pair.delta)}
@@ -305,7 +305,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
 
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
-    """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
+    """Parse a file written by `stimuli_json`; raise InputError if the manifest does not match the pairs."""
     stored = rec.parse(_Stored, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
@@ -321,9 +321,9 @@ def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tu
 PointVariant = Literal["vacuum", "ladder", "filler"]
 
 FILLED_LEVELS: Final = (1, 2, 3, 4)
-"""The levels that are also shown with filler: neither the floor nor the ceiling, where a scale has no room."""
+"""The levels that are also shown with filler; at the floor and the ceiling a scale cannot show an effect."""
 
-# A filler text is its parent's content at another length, which is what ``length_matched`` names among derivations.
+# A filler text has its parent's content at another length, which is the derivation ``length_matched``.
 _KINDS: Final[dict[PointVariant, rec.DerivationKind]] = {
     "vacuum": "vacuum",
     "ladder": "ladder",
@@ -352,12 +352,12 @@ class PointStimulus:
 
     @property
     def tokens(self) -> int:
-        """Its length in words."""
+        """The length of the text in words."""
         return len(self.text.split())
 
 
 def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
-    """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task."""
+    """Build two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task."""
     if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
     stimuli = []
@@ -377,7 +377,7 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
 
 
 def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dict[str, Context]]:
-    """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`)."""
+    """Convert the stimuli to decisions with contexts, to be planned like any others (`judging.plan_calls`)."""
     contexts: dict[str, Context] = {}
     names: dict[str, str] = {}
     decisions = []

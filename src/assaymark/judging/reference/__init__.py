@@ -1,4 +1,4 @@
-"""Reference judges: graders of rubrics and of seasons with stated viewpoints and planted, documented errors."""
+"""Built-in judges for rubrics and seasons, with documented viewpoints and planted errors."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -1,4 +1,4 @@
-"""Features that built-in judges notice in a prompt. Nothing here knows more than the rendered text says."""
+"""Features that built-in judges extract from a prompt. The rendered text is the only input."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, st
 from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
 
 Features = Mapping[str, Any]
-"""What can be noticed, by name; None: the prompt gives nothing to notice it by.
+"""Features by name; None if the prompt does not contain what a feature needs.
 
 ``..._rate`` are words (or numbers) per 100 words; shares lie in 0..1, and those of holdings are weighted by size.
-``doubtful`` are the first numbers that the material does not bear out, ``style`` the house style of the text.
+``doubtful`` are the first numbers that the context does not support, ``style`` is the house style of the text.
 """
 
 
 @cache
 def planted_tables() -> dict[str, Any]:
-    """The tables of ``planted.toml``: what is planted in the built-in judges, and the words that they know."""
+    """Load ``planted.toml``: the planted properties of the built-in judges, and their word lists."""
     return tomllib.loads((files("assaymark.judging") / "planted.toml").read_text(encoding="utf-8"))
 
 
 LEXICON: Mapping[str, frozenset[str]] = {
     topic: frozenset(words.split()) for topic, words in planted_tables()["lexicon"].items()
 }
-"""Words by what they speak of. One word may speak of several things."""
+"""Words by topic. One word may belong to several topics."""
 
 _WORD = re.compile(r"[a-z]+")
 _CHINESE = {topic: tuple(word for word in words if not word.isascii()) for topic, words in LEXICON.items()}
 
 
 def topic_counts(text: str) -> dict[str, int]:
-    """How many words of a text speak of each topic."""
+    """Count the words of a text that belong to each topic."""
     words = Counter(_WORD.findall(text.lower()))
     counts = {topic: sum(words[word] for word in listed & words.keys()) for topic, listed in LEXICON.items()}
     if not text.isascii():
@@ -64,23 +64,23 @@ def _speaks_of(sentence: str, *topics: str) -> bool:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """The mean of some values; None without any."""
+    """Return the mean of some values; None if there are none."""
     return sum(values) / len(values) if values else None
 
 
-# Which instruments a text speaks of, and whether it says why.
+# The instruments that a text mentions, and whether it gives reasons.
 
-_PLAIN_SENTENCE = re.compile(r"\s(?:(?<=[.;!?]\s)\s*|(?<=\n)\n*)")  # begins with what a search finds quickly
+_PLAIN_SENTENCE = re.compile(r"\s(?:(?<=[.;!?]\s)\s*|(?<=\n)\n*)")  # starts with a character class, for speed
 _SENTENCE = re.compile(rf"{_PLAIN_SENTENCE.pattern}|(?<=[。；！？])")
 _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 
 Called = tuple[str, tuple[str, ...], frozenset[str]]
-"""The symbol of an instrument, which counts as written, its names in small letters, and the first word of each."""
+"""An instrument's case-sensitive symbol, its names in lower case, and the first word of each name."""
 
 
 def _called(item: Instrument) -> Called:
-    """The symbol and names of an instrument; names of one or two letters tell too little."""
+    """Return the symbol and names of an instrument, without names of one or two letters, which are ambiguous."""
     names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
     found = tuple(dict.fromkeys(name.lower() for name in names if len(name) > 2 and name != item.symbol))
     firsts = (_RUN.search(name) for name in (item.symbol, *found) if name)
@@ -88,11 +88,11 @@ def _called(item: Instrument) -> Called:
 
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
-    """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
+    """Return True if a text, given as written and in lower case, contains an instrument's name as a separate word."""
     for name, source in ((called[0], text), *((name, lower) for name in called[1])):
         at = source.find(name) if name else -1
         while at >= 0:
-            # A neighbouring letter or digit makes the name part of a longer word; unspaced scripts never do.
+            # An adjacent letter or digit makes the name part of a longer word, except in unspaced scripts.
             beside = (source[at - 1 : at] if at else "", source[at + len(name) :][:1])
             if not any(char.isascii() and char.isalnum() for char in beside):
                 return True
@@ -100,7 +100,7 @@ def _is_named(called: Called, text: str, lower: str) -> bool:
     return False
 
 
-# The arithmetic of a stated decision: sizes, forecasts, limits, and whether they fit together.
+# The arithmetic of a stated decision: consistency of sizes, forecasts and limits.
 
 _HELD = ("buy", "hold", "short", "target_weight")
 _VOLATILITY = re.compile(r"(?:^|_)(?:vol|volatility|stdev|std)(?:_|$)")
@@ -127,7 +127,7 @@ _KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
 
 
 def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool]) -> Features:
-    """How the stated forecasts agree with the sizes and with each other; ``stated``: whether further sums hold."""
+    """Score the agreement of forecasts with sizes and with each other; ``stated`` holds the checks of other sums."""
     expected = {one.instrument: one.expected_return for one in shown.actions if one.expected_return is not None}
     whole, benchmark, alpha = (
         next(
@@ -170,14 +170,14 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
 
 
 Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[str, float]]
-"""The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
+"""The context of a prompt, plain and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
-_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # one reading for all its decisions
+_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # parsed once for all its decisions
 
 
 @lru_cache(maxsize=4096)
 def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Mapping[str, Part]]:
-    """The decision of a prompt, its book if one can be made, and what its text states about that, read once for all."""
+    """Parse the decision of a prompt, its portfolio if one can be computed, and the quantities stated about that."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context, shown = _context(parts[0]), read_decision(sections(parts[1]))
@@ -190,10 +190,10 @@ def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Mapping[str, 
 
 @lru_cache(maxsize=16)
 def _seen(text: str) -> Seen:
-    """One indexed material serves every decision of its context."""
+    """Index the context of a prompt; cached for all decisions of the context."""
     context = _context(text)
     items = {item.id: item for item in context.instruments}
-    # For each instrument its mid-rank by stated volatility, averaged over the fields that state one.
+    # Each instrument's mid-rank by stated volatility, averaged over the fields that state one.
     fields: dict[str, dict[str, float]] = defaultdict(dict)
     for fact in context.facts:
         if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
@@ -208,22 +208,22 @@ def _seen(text: str) -> Seen:
 
 
 def notice(parts: Sequence[str]) -> Features:
-    """The features of a decision, from the texts of a prompt's user parts: the material, then the decision.
+    """Extract the features of a decision from the texts of a prompt's user parts: the context, then the decision.
 
-    The holdings of a decision made of orders are the positions after them (`book_of`). Orders that cannot be carried
-    out have none: what is about holdings is None then, and ``legality`` 0, the worst.
+    The holdings of a decision made of orders are the positions after them (`book_of`). Orders that cannot be executed
+    leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
     """
     return _notice(tuple(parts))
 
 
 @lru_cache(maxsize=4096)
 def _notice(parts: tuple[str, ...]) -> Features:
-    """One reading serves every judge and trial."""
+    """Extract the features; cached for all judges and trials."""
     shown, book, quantities = read_book(parts)
     context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
-    words = {"", *_RUN.findall(text)}  # a text without the first word of a name has it nowhere
+    words = {"", *_RUN.findall(text)}  # a name can only occur in a text that has its first word
     words.update([*map(str.lower, words)] if text.isascii() else _RUN.findall(lower))
     near = {key: item for key, item in calls.items() if not words.isdisjoint(item[2])}
     holdings = {} if book is None else book.holdings
@@ -231,7 +231,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
     weighted = any(action.weight is not None for action in shown.actions)
     legality = None if book is None else book.legality
     if book is None:
-        # Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all.
+        # Absolute weights of the holdings by instrument; equal weights if the decision gives none at all.
         weights: dict[str, float] = defaultdict(float)
         for action in shown.actions:
             if action.kind in _HELD:
@@ -247,7 +247,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
         ])  # fmt: skip
     confidences = [action.confidence for action in shown.actions if action.confidence is not None]
     confidence = _mean(confidences) if shown.confidence is None else shown.confidence
-    # How the holdings are spread: inverse Herfindahl numbers, the largest one, and the mean volatility rank.
+    # Concentration of the holdings: inverse Herfindahl numbers, the largest one, and the mean volatility rank.
     total, many = math.fsum(holdings.values()), max(len(holdings), 1)
     shares = {item: weight / total for item, weight in holdings.items()} if total else {}
     groups: dict[str, float] = defaultdict(float)
@@ -256,7 +256,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
         groups[(listed.group or listed.asset_class or item) if listed else item] += share
     ranked = {item: share for item, share in shares.items() if item in volatility}
     moved = math.fsum(share * volatility[item] for item, share in ranked.items())
-    # What is named in the text, and in a sentence that gives a number, an event or a risk.
+    # Share of holdings named in the text, and in sentences that give a number, an event or a risk.
     pieces = (_PLAIN_SENTENCE if text.isascii() else _SENTENCE).split(text)
     sentences = [(sentence, bool(_DIGIT.search(sentence))) for sentence in pieces if sentence]
     reasons = "\n".join(piece for piece, digits in sentences if digits or _speaks_of(piece, "catalyst", "risk"))
@@ -266,8 +266,8 @@ def _notice(parts: tuple[str, ...]) -> Features:
         small = passage.lower()
         size = math.fsum(holdings[item] for item, names in called.items() if _is_named(names, passage, small))
         named[name] = size / total if total else None
-    # What the material says about the numbers of the text. Those that reconcile the book are rules or the decision's
-    # own, although the material bears out neither.
+    # The fact-check of the numbers in the text. Numbers that reconcile the portfolio count as rules or as the
+    # decision's own, even if the context does not support them.
     waiting: dict[str, list[EvidenceState]] = {}
     for part in stated:
         for number in part.numbers:
@@ -301,10 +301,10 @@ def _notice(parts: tuple[str, ...]) -> Features:
 
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
-    """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also weights."""
+    """Index the decision's own numbers as far as the prompt shows them; for orders also the resulting weights."""
 
     def unit_of(path: str) -> str:
-        # The unit that a stated number's name gives away.
+        # The unit implied by the name of a stated number.
         if "pct" in path or "percent" in path:
             return "percent"
         return "bps" if path.endswith("bps") else "ratio"
@@ -317,11 +317,11 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
     ]
     for path, value in shown.values.items():
         if isinstance(value, float):
-            # The subject is the instrument that a path ends in, the longest such one: ids may hold dots themselves.
+            # The subject is the longest instrument id at the end of the path, because ids may contain dots.
             subject = path
             while subject and subject not in instruments:
                 subject = subject.partition(".")[2]
-            # The unit of values by instrument is what their path says, else what the names beside it say.
+            # Values by instrument take their unit from the path, else from the sibling names.
             stem = path.removesuffix(subject) if subject else path
             above = stem.rstrip(".").rpartition(".")[0] if subject else ""
             beside = {unit_of(name) for name in shown.values if above and name.rpartition(".")[0] == above}
@@ -335,17 +335,17 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
                 if isinstance(cell, float):
                     entries.append((subject, f"{path}_{column}", cell, unit_of(column)))
     if book is not None and book.after is not None and book.after.equity > 0:
-        # The weights that the orders lead to are the decision's own, as target weights are.
+        # The weights that result from the orders are the decision's own, like target weights.
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
 
-# Horizons: the steps of a user message, read back, and what can be noticed about them
+# Horizons: the steps parsed back from a user message, and their features
 
 Row = Mapping[str, str]
 
 MOST_CLAIMS: Final = 40
-"""Maximum length of a built-in judge's ledger: numbers from all over the record, evenly spaced."""
+"""Maximum number of claims in a built-in judge's ledger, evenly spaced over the record."""
 
 _EARLY: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TRADES: Final = ("buy", "sell", "short", "cover", "close", "target_weight")
@@ -356,7 +356,7 @@ _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step as a judge sees it: the rows of its tables by name, and its texts; ``cash`` is None without a book."""
+    """A step parsed from a prompt: the rows of its tables by name, and its texts; ``cash`` is None if not shown."""
 
     number: int
     day: str
@@ -367,16 +367,16 @@ class ShownStep:
 
     @property
     def text(self) -> str:
-        """The judged texts as one."""
+        """The judged texts, joined."""
         return "\n\n".join(text for _, text in self.texts)
 
     def rows(self, table: str) -> tuple[Row, ...]:
-        """The rows of a table; none where it is not shown."""
+        """Return the rows of a table; empty if it is not shown."""
         return self.tables.get(table, ())
 
 
 def read_steps(text: str) -> tuple[ShownStep, ...]:
-    """The steps of a user message: each is a section of tables, followed by those of its texts and outcomes."""
+    """Parse the steps of a user message; each is a section of tables, followed by its texts and outcomes."""
     steps: list[tuple[list[str], list[tuple[str, str]], tuple[Row, ...]]] = []
     for section in sections(text):
         lines = section.content.split("\n")
@@ -398,7 +398,7 @@ def read_steps(text: str) -> tuple[ShownStep, ...]:
 
 
 def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
-    """The tables among some lines, by name."""
+    """Parse the tables in some lines, by name."""
     tables: dict[str, tuple[Row, ...]] = {}
     at = 0
     while at < len(lines):
@@ -414,19 +414,19 @@ def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
 
 @lru_cache(maxsize=8)
 def notice_horizon(message: str) -> Features:
-    """The features of a user message on a horizon; one reading serves every judge and trial.
+    """Extract the features of a user message on a horizon; cached for all judges and trials.
 
-    ``tokens`` are words of judged text per step. ``claims`` are entries of a claims ledger: numbers of the reasons with
-    the words around them, and what the market lines of their step say of them.
+    ``tokens`` is the number of words of judged text per step. ``claims`` are entries of a claims ledger: numbers in the
+    rationales with the words around them, checked against the market lines of their step.
     """
-    from assaymark.judging.season.record import ORDER  # here, because rubrics need nothing of seasons
+    from assaymark.judging.season.record import ORDER  # here, because rubrics do not need season code
 
     steps = read_steps(message)
     prose, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
     tokens = token_count(prose)
     findings = []
     for step in steps:
-        # What is not shown in the market lines of a step cannot contradict anything.
+        # Numbers are checked only against the market lines of their own step.
         market = tuple(tuple(line.items()) for line in step.rows("market"))
         findings += [(step, finding) for finding in _audited(step.texts, market)]
     last: dict[str, bool] = {}
@@ -436,7 +436,7 @@ def notice_horizon(message: str) -> Features:
     holdings: list[int] = []
     filled = refused = 0
     for step in steps:
-        # Fills that orders asked for: no splits, dividends and instruments that ended.
+        # Fills of orders only, without splits, dividends and delisted instruments.
         ordered = [fill for fill in step.rows("fills") if fill.get("kind", ORDER) == ORDER]
         filled, refused = filled + len(ordered), refused + len(step.rows("refused"))
         for fill in ordered:
@@ -456,7 +456,7 @@ def notice_horizon(message: str) -> Features:
                 right.append(abs(expected[symbol] - after.get(symbol, 0.0)) <= reach)
         early = after
     traded = [(line, step) for step in steps for line in step.rows("actions") if line["action"] in _TRADES]
-    # Every so many a number with the words around it: a quotation word for word.
+    # Evenly spaced numbers, each quoted verbatim with the words around it.
     claims: list[dict[str, JSON]] = []
     for step, evidence in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]:
         text = step.texts[evidence.part][1]
@@ -483,7 +483,7 @@ def notice_horizon(message: str) -> Features:
 def _audited(
     texts: tuple[tuple[str, str], ...], market: tuple[tuple[tuple[str, str], ...], ...]
 ) -> tuple[Evidence, ...]:
-    """The numbers of texts against market lines. A step is shown to every judge, in its period and in the whole."""
+    """Check the numbers of texts against market lines; cached, because every judge sees a step in several prompts."""
     facts, names = [], []
     for line in map(dict, market):
         symbol = line.pop("symbol")

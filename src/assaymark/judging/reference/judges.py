@@ -1,4 +1,4 @@
-"""Built-in judges of rubrics and of seasons: models with known properties, asked and parsed like any model."""
+"""Built-in judges for rubrics and seasons: models with known properties, called and parsed like any model."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
     P = TypeVar("P", bound=DataclassInstance)
 
 Knots = tuple[tuple[float, float], ...]
-"""(value, score) pairs with rising values: between them a score is interpolated, beyond them flat."""
+"""(value, score) pairs with increasing values: linear between them, constant beyond them."""
 Term = tuple[str, Knots, float]
-"""One reason for a score: a feature, what its values are worth, and how much it counts."""
+"""One term of a score: a feature, the scores of its values, and its weight."""
 
-_PRINTED: Final = 1e9  # a whole number beyond it may have more digits than can be printed
+_PRINTED: Final = 1e9  # an integer beyond it may have too many digits to print
 
 
 def uniform(name: str) -> float:
-    """A number between 0 and 1 that is fixed by a name."""
+    """Return a pseudo-random number between 0 and 1 determined by a name."""
     return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") + 0.5) / 2**56
 
 
 def _normal(call: CallSpec, *who: str) -> tuple[str, float]:
-    """What a judge is asked, as a name for draws, and a standard normal number that is fixed by it."""
+    """Return a name for the draws of one call, and a standard normal number determined by it."""
     prompt = ",".join(part.sha256 for message in call.messages for part in message.parts)
     asked = "|".join([*who, prompt, str(call.seed), str(call.trial)])
     return asked, NormalDist().inv_cdf(uniform(asked))
 
 
 def knobs_of(planted: type[DataclassInstance]) -> tuple[str, ...]:
-    """The planted properties that arguments of a call can override."""
+    """Return the names of the planted properties that the arguments of a call can override."""
     return tuple(field.name for field in fields(planted) if field.name != "words")
 
 
 def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], problems: Sequence[str] = ()) -> P:
-    """The planted properties of a judge as the arguments of a call override them; ModelError where some are wrong."""
+    """Return a judge's planted properties with a call's arguments applied; raise ModelError if any is invalid."""
     if problems:
         raise ModelError("; ".join(problems), retryable=False)
     given: dict[str, Any] = {key: value if isinstance(value, str) else float(value) for key, value in args.items()}
@@ -63,24 +63,24 @@ def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], 
 
 
 def is_number(value: object, low: float, high: float) -> bool:
-    """Whether a value is a number in a range; true and false are none."""
+    """Return True if a value is a number in a range; booleans are not numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
 
 
 def value_words(value: object) -> str:
-    """A value for a message, cut short; a huge number would not print."""
+    """Format a value for a message, truncated; a huge number cannot be printed."""
     return "a huge number" if isinstance(value, int) and abs(value) > _PRINTED else f"{value!r:.80}"
 
 
 def half_up(value: float, low: int, high: int) -> int:
-    """A score rounded half up and clipped to its scale."""
+    """Round a score half up and clip it to its scale."""
     return min(max(math.floor(value + 0.5), low), high)
 
 
 def _argument_problems(
     planted: type[DataclassInstance], args: Mapping[str, Any], most: float, liking: str, never_negative: Collection[str]
 ) -> Iterable[str]:
-    """What is wrong with arguments that override planted properties; ``liking`` needs ``kin``, a style."""
+    """Yield the problems of arguments that override planted properties; ``liking`` needs ``kin``, a style."""
     knobs, styles = knobs_of(planted), ", ".join(SIGNATURES)
     for key, value in args.items():
         got = f"(got {value_words(value)})"
@@ -102,24 +102,24 @@ def _argument_problems(
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """``style=agent`` pairs."""
+    """Parse comma-separated ``style=agent`` pairs."""
     pairs = (pair.partition("=") for pair in text.split(",") if "=" in pair)
     return {style.strip(): agent.strip() for style, _, agent in pairs}
 
 
-# The viewpoints: for each judge and dimension, which features count, how much, and what a value is worth.
+# The viewpoints: for each judge and dimension the features that count, their weights, and the scores of their values.
 
 MIDDLE = 3.0
-"""The score where a prompt gives nothing to go by."""
+"""The score if a prompt has none of the features."""
 
 
 def opinion(terms: Iterable[Term], features: Features, middle: float = MIDDLE) -> float:
-    """The weighted mean of what the features that could be noticed are worth; ``middle`` if none could."""
+    """Compute the weighted mean score of the features that are defined; ``middle`` if none is."""
     scores = []
     for feature, knots, weight in terms:
         if (noticed := features[feature]) is None:
             continue
-        # Piecewise linear through the knots, flat beyond them.
+        # Piecewise linear through the knots, constant beyond them.
         value, score = float(noticed), knots[-1][1]
         if value <= knots[0][0]:
             score = knots[0][1]
@@ -134,7 +134,7 @@ def opinion(terms: Iterable[Term], features: Features, middle: float = MIDDLE) -
 
 
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
-    """Terms from (feature, weight) or, where the feature is worth something else, (feature, weight, knots)."""
+    """Build terms from (feature, weight) or, with a value scale other than the default, (feature, weight, knots)."""
     worth = planted_tables()["worth"]
     return tuple(
         (name, tuple((value, score) for value, score in (other[0] if other else worth[name])), weight)
@@ -146,16 +146,16 @@ VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
     model: {dimension: _terms(rows) for dimension, rows in view.items()}
     for model, view in planted_tables()["views"].items()
 }
-"""The viewpoints by model name. A rubric dimension that is not among them is scored `MIDDLE`."""
+"""The viewpoints by model name. A rubric dimension without one is scored `MIDDLE`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """The known properties of a built-in judge of rubrics.
+    """The planted properties of a built-in rubric judge.
 
     On each dimension the score before rounding is ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is
-    kin] - terse [tokens <= terse_tokens] + noise * z``, with z standard normal, fixed by judge, dimension, prompt, seed
-    and trial. It is then rounded half up and clipped to the scale.
+    kin] - terse [tokens <= terse_tokens] + noise * z``, with z standard normal, determined by judge, dimension, prompt,
+    seed and trial. It is then rounded half up and clipped to the scale.
     """
 
     offset: float
@@ -175,23 +175,23 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
 ORACLE = "reference/constraint-oracle"
-"""The judge that recomputes the arithmetic of orders and knows the dimension `DIMENSION` alone."""
+"""The judge that recomputes the arithmetic of orders and grades only the dimension `DIMENSION`."""
 DIMENSION = "constraint_awareness"
 RUBRIC = "constraints-1.0"
-"""The rubric that asks for this dimension alone, in the words of v1.1."""
+"""The rubric that has only this dimension, worded as in v1.1."""
 
 
 class ReferenceJudge(BuiltIn):
-    """A built-in judge of rubrics, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
+    """A built-in rubric judge, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
 
     version = "5"
 
     def answer(self, call: CallSpec) -> str:
-        """The reply as JSON text. No tense is understood here, so look-ahead stays open."""
+        """Return the reply as JSON text. Tense is not analysed, so ``lookahead_check`` is always ``unsure``."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
         seen, views = notice(call.shown()), VIEWS[self.name]
         dimensions, (low, high) = asked_of(call.schema)
-        # Anchors that ask for arithmetic are read as asking for it.
+        # Constraint awareness is scored by arithmetic if the anchors ask for it.
         if "arithmetic" in "\n".join(call.shown("system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
             views = {**views, DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
         error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0
@@ -212,12 +212,12 @@ def _reply(scores: Mapping[str, int], evidence: list[str], comment: str) -> str:
 
 
 def reference_judges() -> dict[str, ReferenceJudge]:
-    """The built-in judges of rubrics by model name, for registration."""
+    """Return the built-in rubric judges by model name, for registration."""
     return {name: ReferenceJudge(name) for name in VIEWS}
 
 
 def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """The problems of a built-in judge's arguments, in words; nothing for models that are none."""
+    """List the problems of a built-in judge's arguments; empty for other models."""
     if model == ORACLE:
         return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
@@ -226,7 +226,7 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 
 def dimension_problem(model: str, names: Collection[str]) -> str | None:
-    """Why a built-in judge cannot grade by a rubric with dimensions of these names; None for models that are none."""
+    """Return the reason why a built-in judge cannot grade these dimensions; None if it can, and for other models."""
     unknown = sorted(set(names) - set(VIEWS.get(model, names)))
     if not unknown:
         return None
@@ -236,7 +236,7 @@ def dimension_problem(model: str, names: Collection[str]) -> str | None:
 
 @lru_cache(maxsize=16)
 def asked_of(schema: Text | None) -> tuple[tuple[str, ...], tuple[int, int]]:
-    """The dimensions that the reply schema of a call asks for, and their scale; ModelError where it asks for none."""
+    """Return the dimensions and the scale in a call's reply schema; raise ModelError if it has none."""
     if schema is None:
         raise ModelError("a judge call needs a reply schema", retryable=False)
     try:
@@ -253,17 +253,17 @@ _MOST_QUOTED = 200
 
 
 class ConstraintOracle(BuiltIn):
-    """A judge of constraint awareness by rule: it reads one rendered prompt, like any judge, and works the book out.
+    """A rule-based judge of constraint awareness: it computes the portfolio from one rendered prompt.
 
-    It has no noise, no taste and no arguments, answers under rubrics that ask for ``constraint_awareness`` alone
-    (`RUBRIC`), and refuses decisions that are not made of orders: a score that it has no ground for would be a guess.
+    It has no noise, no preferences and no arguments. It only accepts rubrics whose one dimension is
+    ``constraint_awareness`` (`RUBRIC`), and it refuses decisions not made of orders, whose score would be a guess.
     """
 
     def __init__(self) -> None:
         super().__init__(ORACLE)
 
     def answer(self, call: CallSpec) -> str:
-        """The reply as JSON text: the wrong statements as evidence, every verdict in the comment."""
+        """Return the reply as JSON text: the wrong statements as evidence, every verdict in the comment."""
         if call.args:
             raise ModelError(f"{ORACLE} takes no arguments (got {', '.join(sorted(call.args))})", retryable=False)
         asked, scale = asked_of(call.schema)
@@ -279,13 +279,13 @@ class ConstraintOracle(BuiltIn):
         if book.after is None:
             words = ["the orders cannot be carried out"]
         comment = "; ".join([*words, *(f"{check.rule} broken" for check in book.checks if not check.kept)])
-        # Passages are cut short, in characters that UTF-8 can carry.
+        # Passages are truncated, without characters that UTF-8 cannot encode.
         quotes = [quote[:_MOST_QUOTED].encode("utf-8", "replace").decode("utf-8") for quote in wrong[:_MOST_QUOTES]]
         return _reply({DIMENSION: oracle_score(quantities, book.kept)}, quotes, comment)
 
 
 def asked_alike(rubric: Rubric) -> bool:
-    """Whether a rubric asks for constraint awareness in the oracle's words: then its score is known quality there."""
+    """Return True if a rubric words constraint awareness as the oracle does; the oracle's score is then the truth."""
     wording = {dimension.name: dimension for dimension in rubric.dimensions}
     return wording.get(DIMENSION) == load_rubric(RUBRIC).dimensions[0]
 
@@ -294,7 +294,7 @@ def oracle_scores(
     decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study,
     shown: Mapping[str, Message] | None = None,
 ) -> dict[str, int]:  # fmt: skip
-    """The oracle's score of every decision that is made of orders, read from the prompt that judges are ``shown``."""
+    """Compute the oracle's score of every decision made of orders, from the prompt that judges are ``shown``."""
     scores = {}
     for name, message in (user_messages(decisions, contexts, study) if shown is None else shown).items():
         _, book, quantities = read_book(tuple(part.text for part in message.parts))
@@ -306,16 +306,16 @@ def oracle_scores(
 # Judges of whole horizons
 
 HALFWAY: Final = 50.0
-"""The grade where a prompt gives nothing to go by."""
+"""The grade if a prompt has none of the features."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonPlanted:
-    """The known properties of a built-in judge of a season.
+    """The planted properties of a built-in season judge.
 
     Every grade before rounding is ``opinion + offset + slope * (words per step - pivot) / 100 + preference [style is
-    kin] + noise * z``, with one standard normal z for a call, fixed by judge, prompt, seed and trial: what repeated
-    judging shows of a composite is ``noise``, but for rounding. It is then rounded half up and clipped to 0..100.
+    kin] + noise * z``, with one standard normal z per call, determined by judge, prompt, seed and trial: repeated
+    judging measures ``noise`` on a composite, up to rounding. It is then rounded half up and clipped to 0..100.
     """
 
     offset: float
@@ -336,20 +336,20 @@ WORTH: Mapping[str, Knots] = {
     feature: tuple((value, points) for value, points in rows)
     for feature, rows in planted_tables()["season_worth"].items()
 }
-"""The worth of a value of a feature in points: straight lines between these, flat beyond."""
+"""The points for the values of a feature: linear between these, constant beyond."""
 TOPICS: Mapping[str, Sequence[str]] = planted_tables()["season_topics"]
-"""The features that speak to each part of the shipped plans. A part that is not among them is graded `HALFWAY`."""
+"""The features that determine each part of the built-in plans. Any other part is graded `HALFWAY`."""
 LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
-"""How much a feature counts for each judge; 1 where nothing is said. This is where their viewpoints differ."""
+"""The weight of each feature for each judge (default 1), in which the judges' viewpoints differ."""
 
 
 class SeasonJudge(BuiltIn):
-    """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, by the schema asked for."""
+    """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, according to the schema."""
 
     unreadable = (InputError, KeyError, ValueError)
 
     def answer(self, call: CallSpec) -> str:
-        """The text of the reply. No tense is understood here, so the check for look-ahead always passes."""
+        """Return the text of the reply. Tense is not analysed, so the look-ahead check always passes."""
         planted = planted_with(SEASON_PLANTED, self.name, call.args, season_argument_problems(self.name, call.args))
         if call.schema is None:
             raise ModelError("a judge call needs a reply schema", retryable=False)
@@ -383,7 +383,7 @@ class SeasonJudge(BuiltIn):
         axes: dict[str, dict[str, int]] = {"reasoning": {}, "evidence": {}}
         for axis, grades in axes.items():
             for part in form[axis]["required"]:
-                # The opinion before any planted error: the weighted mean of what the features are worth.
+                # The opinion before any planted error: the weighted mean of the features' points.
                 reasons = ((name, WORTH[name], leaning.get(name, 1.0)) for name in TOPICS.get(part, ()))
                 grades[part] = half_up(opinion(reasons, seen, HALFWAY) + error, 0, 100)
         mean = sum(axes["reasoning"].values()) / max(len(axes["reasoning"]), 1)
@@ -398,11 +398,11 @@ class SeasonJudge(BuiltIn):
 
 
 def reference_season_judges() -> dict[str, SeasonJudge]:
-    """The built-in judges of a season by model name, for registration."""
+    """Return the built-in season judges by model name, for registration."""
     return {name: SeasonJudge(name) for name in SEASON_PLANTED}
 
 
 def season_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """The problems of the arguments of a built-in judge of a season, in words; nothing for models that are none."""
+    """List the problems of a built-in season judge's arguments; empty for other models."""
     is_planted = model in SEASON_PLANTED
     return [*_argument_problems(SeasonPlanted, args, 1e6, "preference", ("noise",))] if is_planted else []

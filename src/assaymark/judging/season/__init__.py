@@ -1,4 +1,4 @@
-"""Scoring of a season: grades of judges over a whole horizon into axes, composites, totals, bands and tie classes."""
+"""Scoring of a season: from judges' grades of a whole horizon to axes, composites, totals, bands and tiers."""
 
 # ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
 

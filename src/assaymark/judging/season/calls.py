@@ -1,8 +1,8 @@
-"""Horizons as judge calls: the graded horizon, the outcome call that follows it, and the author probe.
+"""Judge calls for horizons: the graded horizon, the outcome call that follows it, and the author-identification probe.
 
-Outcomes reach the outcome call alone, which is made after everything else was graded: one call for both would let
-hindsight into the grades of the reasons (season methodology v0.3, look-ahead leakage). The author probe asks whether a
-judge can tell whose record it reads; it is the one prompt that lists the agents' names, and no grade comes of it.
+Only the outcome call contains outcomes, and it is made after everything else was graded: a single call for both would
+add hindsight bias to the grades of the reasons (season methodology v0.3, look-ahead leakage). The author probe tests
+whether a judge can identify the author of a record; it is the only prompt with the agents' names, and is not graded.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ AUTHOR_TEMPLATE: Final = "author-v1.txt"
 
 
 def season_template(name: str) -> PromptTemplate:
-    """A template for judges of seasons, such as `HORIZON_TEMPLATE`."""
+    """Load a prompt template for season judges, such as `HORIZON_TEMPLATE`."""
     return prompt_template("assaymark.judging.season", name)
 
 
 @dataclass(frozen=True, slots=True)
 class HorizonTask:
-    """One judge, one trial, one agent's horizon: as many calls as the horizon has parts, one after the other."""
+    """One judge's trial on one agent's horizon: one call per part of the horizon, in sequence."""
 
     agent: str
     horizon: str
@@ -54,23 +54,23 @@ class HorizonTask:
 
 
 PlannedHorizon = PlannedCall[tuple[HorizonTask, HorizonPart], HorizonAnswer]
-"""A call that shows a part of a horizon, for a task."""
+"""A call that shows one part of a horizon, for a task."""
 PlannedOutcome = PlannedCall[HorizonPart, tuple[int, str]]
-"""A call that shows a part of a horizon with what happened afterwards."""
+"""A call that shows one part of a horizon with its outcomes."""
 PlannedProbe = PlannedCall[tuple[str, tuple[str, ...]], tuple[str, str]]
-"""A call that asks for the author of a record: who it is, and the names that are listed."""
+"""A call that asks for the author of a record; ``about`` is the true author and the names listed."""
 
 
 @lru_cache(maxsize=16)
 def grader_version(plan: ScoringPlan) -> str:
-    """The version on every score: the grader of the plan, and by digest the two prompt templates and the plan."""
+    """Return the version for scores: the plan's grader, with digests of the two prompt templates and the plan."""
     made_of = [(name, season_template(name).sha256) for name in (HORIZON_TEMPLATE, OUTCOME_TEMPLATE)]
     made_of.append(("plan", plan.digest))
     return " ".join([plan.grader, *(f"{name}@{digest[:12]}" for name, digest in made_of)])
 
 
 def judge_texts(plan: ScoringPlan) -> dict[str, str]:
-    """Every text that the prompts of judges are made from, by name: what a plan hash has to cover.
+    """Return every text used in the judges' prompts, by name, all of which the plan hash must cover.
 
     The schema of a guess at an author follows from the agents.
     """
@@ -88,7 +88,7 @@ def judge_texts(plan: ScoringPlan) -> dict[str, str]:
 def horizon_tasks(
     horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET
 ) -> list[HorizonTask]:
-    """Every judge (that is a model) and trial for every agent's horizon, by agent, then judge, then trial."""
+    """Make a task for every agent's horizon, judge (if it is a model) and trial, in this order."""
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
@@ -99,7 +99,7 @@ def horizon_tasks(
 
 
 def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizon | None:
-    """The call for the next part, given what became of those before; None where there is nothing left to ask."""
+    """Plan the call for the next part, given the replies on the previous parts; None if no call is left."""
     if len(answered) >= len(task.parts) or any(read.answer is None for read in answered):
         return None
     part = task.parts[len(answered)]
@@ -113,7 +113,7 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
 def _messages(
     system: Text, part: HorizonPart, mandate: str = "", notes: str | None = None, template: str = HORIZON_TEMPLATE
 ) -> tuple[Message, Message]:
-    """The task, and the steps of a part below the mandate; from the second part on also notes, rules and the book."""
+    """Render the system message and a part's user message; from the second part on with notes, rules and portfolio."""
     prompt = season_template(template)
     blocks = [fence("mandate", mandate)] if mandate else []
     carried = ""
@@ -147,13 +147,13 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
 
 
 def band_words(plan: ScoringPlan) -> dict[str, int]:
-    """The bounds of the bands, for templates."""
+    """Return the bounds of the bands, for templates."""
     strong, mixed = plan.bands.strong, plan.bands.mixed
     return {"strong": strong, "mixed": mixed, "below_strong": strong - 1, "below_mixed": mixed - 1}
 
 
 def rubric_text(parts: Iterable[plans.SubComponent], axis: str) -> str:
-    """The parts of an axis as judges read them: name, title, weight and question."""
+    """Render the parts of an axis for judges: name, title, weight and question."""
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
         f"- {part.name} ({part.title}, {part.weight:.4g} % of {axis})"
@@ -166,7 +166,7 @@ def outcome_calls(
     grades: HorizonGrades, horizon: Horizon, outcomes: Iterable[Outcome], judge: JudgeSpec, plan: ScoringPlan,
     budget: int = BUDGET,
 ) -> list[PlannedOutcome]:  # fmt: skip
-    """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it."""
+    """Plan the outcome calls of one judge and trial on one agent: one for each part within the budget."""
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
     if grades.state != "ok":
@@ -177,7 +177,7 @@ def outcome_calls(
         problems.append(Problem(who, "are grades of another horizon"))
     if problems:
         raise InputError("outcome", problems)
-    # The outcomes that are resolved, by the number of their step, sorted by horizon and source.
+    # The resolved outcomes by step number, sorted by horizon and source.
     numbers = {step.record_id: step.number for step in horizon.steps}
     resolved: dict[int, list[Outcome]] = {}
     for result in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
@@ -199,7 +199,7 @@ def outcome_calls(
 def probe_calls(
     horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET
 ) -> list[PlannedProbe]:
-    """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown."""
+    """Plan an author probe for every agent, judge and trial. A split horizon is represented by its first part."""
     options = tuple(sorted(horizons))
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
@@ -222,7 +222,7 @@ def probe_calls(
     return planned
 
 
-# The two ledgers of a horizon: numbers against the agent's own material, and the claims that a judge looked at
+# The two ledgers of a horizon: numbers checked against the agent's own context, and the claims checked by a judge
 
 NumericState = Literal["supported", "contradicted", "not_verifiable", "no number"]
 
@@ -230,12 +230,12 @@ CAPPED: Final = ("claim_support", "no_contradiction")
 """The parts of the evidence axis that the numeric ledger caps."""
 
 HorizonLedger = Mapping[int, tuple[Evidence, ...]]
-"""Every number in the reasons that judges are shown, by step, and what the agent's material says about it."""
+"""The fact-check of every number in the rationales shown to judges, by step, against the agent's context."""
 
 
 @record
 class CappedPart:
-    """A part of the evidence axis: what the judge gave, the cap of the numeric ledger, and what counts."""
+    """A part of the evidence axis: the judge's grade, the cap by the numeric ledger, and the resulting grade."""
 
     part: str
     given: float
@@ -245,7 +245,7 @@ class CappedPart:
 
 @record
 class LedgerDisagreement:
-    """How far a judge's ledger and the numeric one are apart, in counts."""
+    """Counts of the disagreements between a judge's ledger and the numeric one."""
 
     table: Mapping[ClaimState, Mapping[NumericState, int]]
     misquoted: int
@@ -254,19 +254,19 @@ class LedgerDisagreement:
 
     @property
     def overruled(self) -> int:
-        """Claims that the judge calls supported and the numbers contradict."""
+        """The number of claims that the judge calls supported and the numbers contradict."""
         return self.table.get("supported", {}).get("contradicted", 0)
 
     @property
     def strict(self) -> int:
-        """Claims that the judge calls contradicted and the numbers bear out."""
+        """The number of claims that the judge calls contradicted and the numbers support."""
         return self.table.get("contradicted", {}).get("supported", 0)
 
 
 def horizon_ledgers(
     horizons: Sequence[Horizon], decisions: Iterable[Decision], contexts: Mapping[str, Context]
 ) -> list[HorizonLedger]:
-    """The numeric ledgers of horizons, over the blinded texts that judges see; a shared context is looked at once.
+    """Compute the numeric ledgers of horizons over the blinded texts that judges see; shared contexts are indexed once.
 
     The contexts have to be whole: the ledger looks at all that the agent could see, more than a prompt's market lines.
     """
@@ -289,7 +289,7 @@ def horizon_ledgers(
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
-    """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts.
+    """Cap the parts of the evidence axis that the numeric ledger limits, keeping the judge's grade.
 
     The cap is the percentage of the numbers decided by the material that it bears out; None if it decides none.
     """
@@ -302,7 +302,7 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
-    """How far a judge's ledger and the numeric one are apart."""
+    """Count the disagreements between a judge's ledger and the numeric one."""
     steps = {step.number: step for step in horizon.steps}
     table: dict[ClaimState, Counter[NumericState]] = {}
     misquoted = 0
@@ -336,7 +336,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
 
 
 def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
-    """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end."""
+    """Find a quotation in the texts of a step, whatever its white space: text index, start and end of each match."""
     words = " ".join(quote.split())
     spans = []
     for part, text in enumerate(step.texts if words else ()):
@@ -351,6 +351,6 @@ def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
 
 @lru_cache(maxsize=1024)
 def _spaced(text: str) -> tuple[str, Sequence[int]]:
-    """A text with one space for every run of white space, and where each of its characters stood."""
+    """Replace each run of white space by one space; also return the original offset of every character."""
     places = [at for at, char in enumerate(text) if not char.isspace() or at == 0 or not text[at - 1].isspace()]
     return "".join(" " if text[at].isspace() else text[at] for at in places), places

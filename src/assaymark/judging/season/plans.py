@@ -1,15 +1,15 @@
-"""Scoring plans of a season: axes, weights, bands and the judges' rule, as files that are checked when they are read.
+"""Scoring plans of a season: axes, weights, bands and the rule for several judges, in files that are validated on load.
 
-Two plans come with the package, after versions 0.3 and 0.4 of the season methodology. What both texts leave open or say
-twice in different ways is settled here:
+Two plans are built in, for versions 0.3 and 0.4 of the season methodology. Gaps and contradictions in both texts are
+resolved as follows:
 
-- Four axes are graded, but not the four of the composite. Data reliability is graded and enters nothing; process enters
-  the composite and is no axis of its own. It is read as temporal consistency and portfolio discipline, which count
-  twice: as parts of reasoning and as process.
+- Four axes are graded, but not the four of the composite. Data reliability is graded but not used; process enters the
+  composite but is not graded separately. It is computed from temporal consistency and portfolio discipline, which
+  count twice: as parts of reasoning and as process.
 - "90 % reasoning, evidence and process, 10 % outcome" describes the composite. In the total of v0.4 these are 81 % and
   9 %, since efficiency takes a tenth.
-- The same texts read axes and their parts on one scale of 0 to 100, so a part is graded 0 to 100 and then weighted.
-- Bands are called stable and single points noise, though a point at 44 or 66 changes the band. See `contested_band`.
+- Both texts put axes and their parts on one scale of 0 to 100, so a part is graded 0 to 100 and then weighted.
+- The texts call bands stable and single points noise, but one point at 44 or 66 changes the band: see `contested_band`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PanelRule = Literal["single", "median"]
 _FOLDER: Final = "season/plans"
 
 DEFAULT_SCORING: Final = "v0.4"
-"""The scoring plan that is used where none is named."""
+"""The default scoring plan."""
 
 TEMPORAL: Final = "temporal_consistency"
 PORTFOLIO: Final = "portfolio_discipline"
@@ -42,7 +42,7 @@ PROCESS: Final = (TEMPORAL, PORTFOLIO)
 """The parts of reasoning that also make the process score."""
 
 _WHOLE = 100.0
-_SLACK = 1e-9  # a sum of weights such as 33.3 + 33.3 + 33.4 misses 100 by float noise
+_SLACK = 1e-9  # a sum of weights such as 33.3 + 33.3 + 33.4 differs from 100 by rounding
 
 _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
 _Weight = Annotated[float, Field(gt=0, le=_WHOLE)]
@@ -57,7 +57,7 @@ class SubComponent(Frozen):
 
 
 class CompositeWeights(Frozen):
-    """Percent of each component in a judge's composite, and who receives the outcome's where there is none."""
+    """The percentage of each component of a composite, and the components that share the outcome's if there is none."""
 
     reasoning: _Weight
     evidence: _Weight
@@ -73,7 +73,7 @@ class CompositeWeights(Frozen):
         return self
 
     def shares(self, *, outcome: bool) -> dict[Component, float]:
-        """Percent of each component that is there; without an outcome its share goes where the plan says."""
+        """Return the percentage of each component; without an outcome its share goes to the components in the plan."""
         percent: dict[Component, float] = {
             "reasoning": self.reasoning, "evidence": self.evidence, "process": self.process,
         }  # fmt: skip
@@ -86,11 +86,11 @@ class CompositeWeights(Frozen):
 
 
 class EfficiencyScale(Frozen):
-    """What 100 points of efficiency are.
+    """The scale of efficiency points.
 
-    ``absolute``: the full quality up to ``reference_s`` seconds a decision, less in proportion above it. It depends on
-    nobody else. ``relative``: quality per second, the best of the season being 100. One fast rule then takes nearly all
-    points from every model, and whoever joins changes the efficiency of all.
+    ``absolute``: the full quality up to ``reference_s`` seconds per decision, proportionally less above, independent of
+    other agents. ``relative``: quality per second, scaled so that the best of the season is 100. One fast rule then
+    takes nearly all points from every model, and every new agent changes the efficiency of all.
     """
 
     scale: Literal["absolute", "relative"] = "absolute"
@@ -98,14 +98,14 @@ class EfficiencyScale(Frozen):
 
 
 class EfficiencyRule(EfficiencyScale):
-    """Percent of efficiency in the total, its scale, and the seconds that a decision counts as taking at least."""
+    """The percentage of efficiency in the total, its scale, and the minimum seconds counted for a decision."""
 
     weight: Annotated[float, Field(ge=0, lt=_WHOLE)]
     least_seconds: Annotated[float, Field(gt=0)] = 1.0
 
 
 class Bands(Frozen):
-    """The lowest whole score of the two upper bands; what is below both is weak."""
+    """The lowest whole score of the two upper bands; lower scores are weak."""
 
     strong: Annotated[int, Field(ge=1, le=100)]
     mixed: Annotated[int, Field(ge=1, le=100)]
@@ -118,16 +118,16 @@ class Bands(Frozen):
 
 
 class TieRule(Frozen):
-    """How sure two totals must be apart, given the noise of each, to be ranked."""
+    """The confidence level at which the difference of two totals must exceed their noise for them to be ranked."""
 
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
 
 class ScoringPlan(Frozen):
-    """How grades become a score.
+    """The rules for computing a score from grades.
 
-    ``panel`` is "single" for one judge or "median" for the median over judges. ``grader`` stands on every score beside
-    the digest, so that scores of different versions are never compared unseen.
+    ``panel`` is "single" for one judge or "median" for the median over judges. Every score carries ``grader`` and the
+    digest, so that a comparison of scores from different versions is visible.
     """
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
@@ -158,7 +158,7 @@ class ScoringPlan(Frozen):
         return self
 
     def without(self, names: Collection[str]) -> ScoringPlan:
-        """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs."""
+        """Return the plan without some parts of evidence; their weight goes to the others in proportion."""
         parts = [part for part in self.evidence if part.name not in names]
         left = tuple(part for part in self.evidence if part.name in names)
         if not left or not parts:
@@ -169,12 +169,12 @@ class ScoringPlan(Frozen):
 
     @property
     def text(self) -> str:
-        """The plan as canonical JSON: what a plan hash has to cover."""
+        """The plan as canonical JSON, which the plan hash covers."""
         return canonical_json(self.model_dump(mode="json"))
 
     @property
     def digest(self) -> str:
-        """sha256 of `text`; two files that mean the same have the same digest."""
+        """The sha256 of `text`; equivalent files have the same digest."""
         return sha256_text(self.text)
 
 
@@ -185,22 +185,22 @@ def _hundred(what: str, *weights: float) -> None:
 
 
 def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
-    """A scoring plan from the text of its TOML file."""
+    """Parse a scoring plan from the text of its TOML file."""
     return read_model(ScoringPlan, text, source)
 
 
 def scoring_names() -> tuple[str, ...]:
-    """The names of the scoring plans that come with the package."""
+    """Return the names of the built-in scoring plans."""
     return shipped_names(_FOLDER)
 
 
 @cache
 def load_scoring(name: str = DEFAULT_SCORING) -> ScoringPlan:
-    """The scoring plan ``name`` that comes with the package."""
+    """Load the built-in scoring plan ``name``."""
     return parse_scoring(shipped_text("scoring plan", _FOLDER, name), source=f"scoring plan {name}")
 
 
-# Which parts of the evidence axis a season can be graded on: a part about data that it does not have is left out.
+# Applicable parts of the evidence axis: a part about data that a season does not have is dropped.
 
 
 NEEDED: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
@@ -214,13 +214,13 @@ NEEDED: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "sector_use": re.compile("sector|industry|subsector"),
     }
 )
-"""The parts that need data of their own, and the words of which one is in the name of a field that is such data."""
+"""The parts that need special data, with a pattern of words, one of which the name of a field with such data has."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
-    """The plan for a season with these contexts, without the parts for which no context has a field."""
+    """Return the plan for a season with these contexts, without the parts for which no context has a field."""
     fields: set[str] = set()
     bars = shown = False
     for context in contexts:
@@ -235,19 +235,19 @@ def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
     return plan.without(NEEDED.keys() - there) if shown else plan
 
 
-# Replies of the judges of a season: their forms and schemas, and what becomes of each reply
+# Replies of season judges: their forms, schemas and parsers
 
 ClaimState = Literal["supported", "contradicted", "not_verifiable"]
 LookaheadCheck = Literal["pass", "fail"]
 HIGHEST: Final = 100
 MOST_CHARACTERS: Final = 400_000
-"""A longer reply is invalid unread."""
+"""Maximum number of characters in a reply; a longer one is invalid and is not parsed."""
 MOST_CLAIMS: Final = 300
 MOST_QUOTED: Final = 1_000
 """Maximum number of characters in a quotation, a reason, a verdict or a summary."""
 MOST_FIELDS: Final = 24
 MOST_NOTE_TOKENS: Final = 1_500
-"""Maximum number of words that a judge may carry from one part of a horizon to the next."""
+"""Maximum number of words in the notes that a judge carries from one part of a horizon to the next."""
 
 _STATES: Final[tuple[ClaimState, ...]] = get_args(ClaimState)
 _CHECKS: Final[tuple[LookaheadCheck, ...]] = get_args(LookaheadCheck)
@@ -259,7 +259,7 @@ A = TypeVar("A")
 
 @record
 class HorizonClaim:
-    """One line of a judge's claims ledger: a quotation, the step it is from, what the data say, the fields used."""
+    """One line of a judge's claims ledger: a quotation, its step, the judge's verdict on it, the fields used."""
 
     quote: str
     step: int
@@ -284,7 +284,7 @@ class HorizonAnswer:
 
 @lru_cache(maxsize=16)
 def horizon_schema(plan: ScoringPlan, notes: bool = False) -> str:
-    """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow."""
+    """Build the JSON schema of a reply on a horizon; ``notes`` is True for a part that is not the last."""
     claim: dict[str, JSON] = {
         "quote": _TEXT, "step": {"type": "integer"}, "state": {"type": "string", "enum": list(_STATES)},
         "fields": {"type": "array", "items": _TEXT},
@@ -301,10 +301,10 @@ def horizon_schema(plan: ScoringPlan, notes: bool = False) -> str:
 
 
 def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) -> ReplyForm[HorizonAnswer]:
-    """The form of a reply on these steps of a horizon; claims about steps that were not shown make a reply invalid."""
+    """Build the reply form for these steps of a horizon; a claim about a step not shown makes a reply invalid."""
 
     def check(raw: JSON) -> HorizonAnswer:
-        # The order of the keys is the order in which a reply is checked, and so which problem is recorded.
+        # Keys are checked in this order, which determines the problem that is recorded.
         keys = ["reasoning", "evidence", "data_reliability", "claims"]
         keys += ["lookahead_check", "lookahead_reason", "verdict", "summary", *(["notes"] if notes else [])]
         reply = object_of(raw, keys)
@@ -348,7 +348,7 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
 
 
 def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyForm[tuple[A, str]]:
-    """The form of a reply of one value under ``key``, and a reason."""
+    """Build the form of a reply with one value under ``key`` and a reason."""
 
     def check(raw: JSON) -> tuple[A, str]:
         fields = object_of(raw, (key, "reason"))
@@ -362,6 +362,6 @@ OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole(raw, "outcome", 0,
 
 
 def object_of(raw: JSON, keys: Sequence[str], what: str = "keys") -> Mapping[str, Any]:
-    """An object with exactly these keys."""
+    """Check that a value is an object with exactly these keys, and return it."""
     where = "the reply" if what == "keys" else what
     return p.members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {shown(raw)})")

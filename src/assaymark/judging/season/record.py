@@ -1,7 +1,7 @@
-"""A horizon: one agent's whole record in order, without names and without anything that was not known yet.
+"""A horizon: one agent's whole trajectory in order, without names and without information from the future.
 
-It is what the judges of a season grade (season methodology v0.3: "the whole horizon of a model's decisions"). The
-texts are blinded once for the whole record, so an agent that is named on two days is the same token on both.
+The judges of a season grade horizons (season methodology v0.3: "the whole horizon of a model's decisions"). The texts
+are blinded once for the whole record, so that an agent named on two days has the same token on both.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from assaymark.records import Action, Agent, Constraint, Context, Decision, Fact
 AuditState = Literal["replaced", "kept"]
 
 BOOK_STAGES: Final = ("holdings", "cash_after")
-"""The parts of a decision in which a log states the book after it: units by symbol, and cash."""
+"""The stages of a decision in which a log states the portfolio after it: units by symbol, and cash."""
 ORDER: Final = "order"
-"""The kind of a fill that an order asked for."""
+"""The kind of a fill that executes an order."""
 ACTION: Final = "action"
 """The source of facts on splits and dividends; ``as_of`` is their ex-date."""
 RECENT_STEPS: Final = 5
-"""A symbol counts as recently traded for this many steps after its last trade."""
+"""The number of steps for which a symbol counts as recently traded after its last trade."""
 BUDGET: Final = 120_000
-"""Words of the steps shown in one call, where a plan says nothing else."""
+"""Default maximum number of words of the steps shown in one call."""
 LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
 Fill = tuple[str, float, float | None, float, str]
-"""A trade: symbol, signed units, price where it is known, cost, and `ORDER`, or a split, a dividend, an end."""
+"""A trade: symbol, signed units, price if known, cost, and the kind: `ORDER`, a split, a dividend or a delisting."""
 Book = tuple[float, tuple[tuple[str, float], ...]]
 """Cash, and the units of each symbol in alphabetical order."""
 
 _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
-"""The fields of a last bar that are listed beside the facts, with their units."""
+"""The fields of the last bar that are listed with the facts, with their units."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarketLines:
-    """A table as text: columns are fields with their unit, rows a symbol and its cells; ``words`` are no numbers."""
+    """A market table: a column per field with its unit, a row per symbol; cells in ``words`` are not numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: tuple[str, ...] = ()
     text: str = field(init=False, repr=False, compare=False)
-    """The table as it is shown; empty without rows. A horizon is rendered for many calls, and most of it is this."""
+    """The rendered table, empty without rows; stored, because it is most of a horizon and shown in many calls."""
 
     def __post_init__(self) -> None:
         shown = "\n".join(table_lines("market", ("symbol", *self.columns), self.rows))
@@ -61,7 +61,7 @@ class MarketLines:
 
 
 def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with its name, size and head, a line for each row; nothing if it has no rows."""
+    """Render a table with its name, size and header, one line per row; empty if it has no rows."""
     body = [row(cells) for cells in rows]
     return [row(("table", str(len(body)), name)), row(head), *body] if body else []
 
@@ -70,19 +70,19 @@ NO_MARKET = MarketLines((), ())
 
 
 def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
-    """The facts of a context about some symbols, as a table with a row for each symbol that has any."""
+    """Build a table of a context's facts about some symbols, with a row for each symbol that has any."""
     wanted = set(symbols)
     wanted |= {item.id for item in context.instruments if item.symbol in wanted}
     grid: dict[str, dict[str, Fact]] = {}
     today = context.cutoff.date()
     for fact in context.facts:
-        # A split or dividend of an earlier day is left out: a table of one day cannot say of which.
+        # A split or dividend of an earlier day is omitted, because the table of one day cannot show its date.
         gone_by = fact.source == ACTION and fact.as_of is not None and fact.as_of.date() < today
         if fact.instrument in wanted and not gone_by:
             facts = grid.setdefault(fact.instrument, {})
             column = f"{fact.field} [{fact.unit}]"
             old = facts.get(column)
-            # By id where both came at once, so that their order does not matter.
+            # By id if both are equally recent, so that the input order does not matter.
             if old is not None and fact.as_of and old.as_of and fact.as_of != old.as_of:
                 newer = fact.as_of > old.as_of
             else:
@@ -109,10 +109,10 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after.
+    """One recorded step: the decision and its execution by the broker. ``book`` is the portfolio after it.
 
-    ``fills`` have a symbol, a quantity, a price and a cost, ``rejections`` a symbol and a reason. What follows is for
-    pages, and no horizon holds it: ``mismatches`` are statements that do not follow from the others.
+    ``fills`` have a symbol, a quantity, a price and a cost, ``rejections`` a symbol and a reason. The fields from
+    ``number`` on are for pages and not part of a horizon; ``mismatches`` are statements that contradict the others.
     """
 
     day: str
@@ -128,7 +128,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class HorizonStep:
-    """One step, blinded and counted from 1; what ties it to the records is never rendered."""
+    """One blinded step, counted from 1; its record ids are never rendered."""
 
     number: int
     day: str
@@ -141,16 +141,16 @@ class HorizonStep:
     texts: tuple[Rationale, ...]
     fills: tuple[Fill, ...]
     rejections: tuple[tuple[str, str], ...]
-    """Symbols and words for why."""
+    """Symbols with the reason of each rejection."""
     book: Book | None
-    """Its value is left out: over a horizon that is the result, and results are for the outcome call alone."""
+    """Shown without its value, which is the result over the horizon; only the outcome call shows results."""
     market: MarketLines
     constraints: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """What blinding did with one name: how often it was replaced or kept in this record, and why."""
+    """The audit of one blinded name: the number of times it was replaced or kept in this record, and the reason."""
 
     name: str
     state: AuditState
@@ -160,7 +160,7 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """One agent's record in order. It does not say whose; `PlannedCall` does."""
+    """One agent's trajectory in order. It does not identify the agent; `PlannedCall` does."""
 
     steps: tuple[HorizonStep, ...]
     mandate: str = ""
@@ -179,11 +179,11 @@ class Horizon:
 
     @property
     def id(self) -> str:
-        """sha256 over the records and steps it is made of."""
+        """The sha256 of its mandate, step numbers and record ids."""
         return sha256_text("\n".join([self.mandate, *(f"{step.number}\t{step.record_id}" for step in self.steps)]))
 
     def between(self, first: int, last: int) -> Horizon:
-        """The steps ``first`` to ``last``, with the book at the boundary; InputError where there is none."""
+        """Return steps ``first`` to ``last`` with the portfolio before them; raise InputError if there are none."""
         chosen = tuple(step for step in self.steps if first <= step.number <= last)
         if not chosen:
             what = f"none from {first} to {last} (has {self.first}..{self.last})"
@@ -193,7 +193,7 @@ class Horizon:
 
 
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
-    """One step for the outcome call: what was done, without reasons, and what happened afterwards."""
+    """Render one step for the outcome call: the actions without their reasons, and the outcomes."""
     happened = []
     for outcome in outcomes:
         resolved = moment(outcome.resolved_at) if outcome.resolved_at else ""
@@ -204,18 +204,18 @@ def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
 
 
 def book_text(book: Book | None) -> str:
-    """A book on its own: at the boundary of two parts."""
+    """Render the portfolio at the boundary between two parts."""
     return fence("book", "\n".join(_book_lines(book)) if book is not None else "not recorded")
 
 
 def rules_lines(rules: Sequence[Constraint]) -> list[str]:
-    """The rules as a table; nothing where there are none."""
+    """Render the rules as a table; empty if there are none."""
     lines = ((rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in rules)
     return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
 
 
 def _deeds(step: HorizonStep) -> list[str]:
-    """The head of a step, its actions (with the columns that any of them fills), what the broker did, and the book."""
+    """Render a step's header, its actions (columns with any value), fills, rejections, and the portfolio."""
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in step.actions)]
     actions = [
         (one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in step.actions
@@ -224,7 +224,7 @@ def _deeds(step: HorizonStep) -> list[str]:
     fills = [(symbol, *map(number_text, numbers), *([kind] * kinds)) for symbol, *numbers, kind in step.fills]
     return [
         row(("step", str(step.number), step.day)),
-        # The table of actions is shown without rows too.
+        # The table of actions is shown even without rows.
         row(("table", str(len(actions)), "actions")),
         row(("instrument", "action", *filled)),
         *map(row, actions),
@@ -258,15 +258,15 @@ class HorizonPart:
 
     @property
     def size(self) -> int:
-        """The number of steps shown."""
+        """The number of steps shown in this part."""
         return self.last - self.first + 1
 
 
 def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
-    """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits."""
+    """Split a horizon that exceeds a judge's context window at step boundaries; one part if it fits."""
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
-    # Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
+    # Render each step as fenced blocks: its tables, its stated numbers, and each text.
     rules: tuple[Constraint, ...] | None = None
     texts = []
     for step in horizon.steps:
@@ -281,7 +281,7 @@ def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, 
 
 
 def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
-    """Steps as text, in parts within the budget; all but the first part keep ``reserve`` words free."""
+    """Group rendered steps into parts within the budget; all parts but the first leave ``reserve`` words free."""
     sizes = [token_count(text) for text in texts]
     cuts = cut(sizes, budget, reserve)
     parts = []
@@ -298,7 +298,7 @@ def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: in
 
 
 def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
-    """Places of consecutive steps with these sizes, as full as the budget allows."""
+    """Group consecutive steps of these sizes into index ranges, each as full as the budget allows."""
     cuts: list[range] = []
     start = full = 0
     for at, size in enumerate(sizes):
@@ -314,7 +314,7 @@ def horizon_of(
     records: Sequence[StepRecord], contexts: Mapping[str, Context], agents: Iterable[Agent], keep: Iterable[str] = (),
     mandate: str = "", *, recent: int = RECENT_STEPS,
 ) -> Horizon:  # fmt: skip
-    """The horizon of one agent (one replicate), from its steps in order."""
+    """Build the horizon of one agent (one replicate) from its steps in order."""
     _refuse(records, contexts, recent)
     shown = [(record, contexts[record.decision.context_id]) for record in records]
     spared = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
@@ -334,7 +334,7 @@ def horizon_of(
         if step.book is not None:
             book = (step.book.cash, tuple(sorted(step.book.positions.items())))
             holdings = {symbol for symbol, units in book[1] if units}
-            # The book that a decision states is left out where the step shows that book anyway.
+            # The portfolio stated in a decision is omitted if the step shows that portfolio anyway.
             stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
             decision = replace(decision, stages=stages)
         traded |= {fill.symbol: number for fill in step.fills}
@@ -354,7 +354,7 @@ def horizon_of(
 
 
 def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], identifiers: Sequence[str]) -> Horizon:
-    """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record."""
+    """Return the blinded horizon with its audit; the texts are blinded together for the whole record."""
     uses = Counter[str]()
 
     def counted(text: str) -> str:
@@ -384,7 +384,7 @@ def _blinded(horizon: Horizon, blinding: Blinding, spared: frozenset[str], ident
 
 
 def _rewritten(horizon: Horizon, of: Callable[[str], str], spared: frozenset[str]) -> Horizon:
-    """The horizon with its texts as ``of`` writes each, in the order in which they are shown; spared symbols stay."""
+    """Apply ``of`` to every text of the horizon in the order shown; symbols in ``spared`` stay."""
 
     def named(symbol: str) -> str:
         return symbol if symbol in spared else of(symbol)
@@ -424,7 +424,7 @@ _WHY: Final[Mapping[AuditState, str]] = {
 
 
 def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], recent: int) -> None:
-    """Everything for which there is no horizon."""
+    """Raise InputError with every reason why no horizon can be built from the records."""
     if not records:
         raise InputError("horizon", [Problem("steps", "at least one is needed (got 0)")])
     problems = [] if recent >= 0 else [Problem("recent", f"must be a number of steps from 0 (got {recent})")]

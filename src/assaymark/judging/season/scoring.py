@@ -1,7 +1,7 @@
-"""From the grades of judges to totals and the table: axes, composite, median, efficiency, bands, ranks within noise.
+"""Season scores from judges' grades: axes, composite, median, efficiency, total, bands, ranks within noise.
 
-Every score is in points from 0 to 100 and more is better. A mean never leaves the range of what it is a mean of, and
-raising any grade never lowers what follows from it, in floats too.
+Every score is in points from 0 to 100, and more is better. A mean never leaves the range of its inputs, and raising a
+grade never lowers a result computed from it, also in floating point.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TimeState = Literal["ok", "no measured time"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionTime:
-    """The median seconds of an agent's decisions, with how many were measured and how many were left out."""
+    """The median seconds of an agent's decisions, with the numbers of measured and of excluded decisions."""
 
     seconds: float | None
     measured: int
@@ -40,7 +40,7 @@ class DecisionTime:
 
 
 def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
-    """The median over the measured times of an agent's usable decisions, one attempt each."""
+    """Compute the median of the measured times of an agent's usable decisions, one attempt each."""
     every = list(calls)
     seconds = [call.seconds for call in every if call.timing_source == "measured" and call.seconds is not None]
     if not seconds:
@@ -52,12 +52,12 @@ Band = Literal["strong", "mixed", "weak"]
 BandState = Literal["agreed", "contested", "single judge"]
 
 HIGHEST = 100.0
-_DIGITS = 9  # 66.5 that a sum made 66.49999999999999 is 66.5
+_DIGITS = 9  # so that a sum of 66.49999999999999 counts as 66.5
 
 
 @dataclass(frozen=True, slots=True)
 class BandStanding:
-    """A panel's lowest, median and highest points, the band of each, and whether the outer two agree."""
+    """A panel's lowest, median and highest points, the band of each, and the agreement of the outer two."""
 
     low: float
     median: float
@@ -70,13 +70,13 @@ class BandStanding:
 
     @property
     def contested(self) -> bool:
-        """Whether the judges straddle a boundary."""
+        """True if the judges' scores fall in different bands."""
         return self.state == "contested"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeScore:
-    """What one judge gave one agent for a whole horizon. ``outcome`` is None where none could be resolved."""
+    """One judge's scores of one agent for a whole horizon. ``outcome`` is None if none could be resolved."""
 
     judge: str
     reasoning: float
@@ -90,7 +90,7 @@ class JudgeScore:
 
 
 def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
-    """The band of a score, after rounding half up to a whole number.
+    """Return the band of a score, after rounding half up to a whole number.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
 
 
 def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = None) -> BandStanding:
-    """The band of the judges' median, and whether the judges straddle a boundary: a band is a claim too."""
+    """Return the band of the judges' median, and whether the judges' scores fall in different bands."""
     scores = _scores("contested_band", judge_scores)
     points = min(scores), float(median(scores)), max(scores)
     low, middle, high = (band(point, plan=plan) for point in points)
@@ -126,7 +126,7 @@ def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = Non
 
 
 def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComponent]) -> float:
-    """An axis from exactly its parts (``plan.reasoning`` or ``plan.evidence``): their weighted mean."""
+    """Compute an axis as the weighted mean of exactly its parts (``plan.reasoning`` or ``plan.evidence``)."""
     names = [part.name for part in parts]
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
     unknown = [name for name in sub_scores if name not in names]
@@ -136,7 +136,7 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComp
 
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
-    """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100."""
+    """Compute process quality: the mean of temporal consistency and portfolio discipline, weighted as in reasoning."""
     scores = points_of("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
     return _mean([(scores[name], weights[name]) for name in plans.PROCESS])
@@ -145,7 +145,7 @@ def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None
 def composite(
     reasoning: float, evidence: float, process: float, outcome: float | None = None, *, plan: ScoringPlan | None = None
 ) -> float:
-    """One judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
+    """Compute one judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
 
     Without an outcome its tenth goes to reasoning and evidence in proportion 40 to 35: neither 0 nor a guess stands in
     for it. (The methodology redistributes "across" the two and does not say how.)
@@ -179,7 +179,7 @@ def judge_score(
     judge: str, reasoning: Mapping[str, float], evidence: Mapping[str, float], outcome: float | None = None,
     plan: ScoringPlan | None = None,
 ) -> JudgeScore:  # fmt: skip
-    """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
+    """Compute one judge's axes and composite from its graded parts and the outcome grade of the outcome call."""
     rules = _plan(plan)
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
     process = process_score(reasoning[plans.TEMPORAL], reasoning[plans.PORTFOLIO], plan=rules)
@@ -191,7 +191,7 @@ def judge_score(
 def total_score(
     judge_composites: Sequence[float], efficiency: float | None = None, *, plan: ScoringPlan | None = None
 ) -> float:
-    """The total: 90 % the median of the judges' composites, 10 % efficiency; without a timing the median alone.
+    """Compute the total: 90 % median of the judges' composites, 10 % efficiency; without a timing the median alone.
 
     A plan for a single judge has no panel to take a median of and refuses more than one composite. A plan whose
     efficiency weighs nothing ignores it.
@@ -233,7 +233,7 @@ def total_score(
 def efficiency(
     quality: Sequence[float], seconds: Sequence[float | None], *, plan: ScoringPlan | None = None
 ) -> list[float | None]:
-    """Quality for the time that deciding takes: ``q * min(1, reference / max(s, 1))``, the reference being 60 seconds.
+    """Compute quality relative to decision time: ``q * min(1, reference / max(s, 1))``, with a reference of 60 seconds.
 
     The methodology names the quantity and gives no formula; this one is ours. Its scale is absolute: no agent changes
     another's, and an agent gains nothing by being faster than the reference. With ``scale = "relative"`` in the plan
@@ -267,7 +267,7 @@ def efficiency(
     if len(quality) != len(seconds):
         what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
         raise InputError("efficiency", [Problem("seconds", what)])
-    # An array of floats can say "no timing" only by NaN.
+    # An array of floats can only represent "no timing" as NaN.
     times = [None if s is None or s != s else s for s in seconds]
     problems = [
         Problem(f"seconds[{k}]", f"must be a finite number from 0, or None without a timing (got {s!r:.80})")
@@ -289,22 +289,22 @@ def _plan(plan: ScoringPlan | None) -> ScoringPlan:
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> float:
-    """The weighted mean of (score, weight), within the range of the scores."""
+    """Compute the weighted mean of (score, weight) pairs, clipped to the range of the scores."""
     scores = [score for score, _ in pairs]
-    # fsum rounds once, which keeps the mean monotone; the quotient may still leave the range by one float.
+    # fsum rounds once, which keeps the mean monotone; the quotient may still exceed the range by rounding.
     mean = math.fsum(score * weight for score, weight in pairs) / math.fsum(weight for _, weight in pairs)
     return min(max(mean, min(scores)), max(scores))
 
 
 def _scores(source: str, values: Sequence[float]) -> list[float]:
-    """The scores of one judge or more."""
+    """Check the scores of one or more judges and return them as floats."""
     if not len(values):
         raise InputError(source, [Problem("judges", "at least one judge's score is needed (got none)")])
     return list(points_of(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
 
 
 def points_of(source: str, given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
-    """Named scores on the scale, as floats; what is off it, and the problems found before, raised together."""
+    """Return named scores as floats; raise InputError with those outside the scale and the given problems."""
     off = [
         Problem(name, f"must be a number in 0..100 (got {value!r:.80})")
         for name, value in given.items()
@@ -316,7 +316,7 @@ def points_of(source: str, given: Mapping[str, Any], problems: Sequence[Problem]
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a finite number that a float can hold."""
+    """Return True for a finite number within the range of a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     try:
@@ -327,7 +327,7 @@ def _is_number(value: Any) -> bool:
 
 @record
 class GradedPart:
-    """One part of a split horizon as it was asked and answered."""
+    """One part of a split horizon with its call and the state of the reply."""
 
     first: int
     last: int
@@ -345,7 +345,7 @@ class GradedPart:
 
 @record
 class HorizonGrades:
-    """One judge's grades of one agent's horizon in one trial, before any outcome was shown."""
+    """One judge's grades of one agent's horizon in one trial, given before any outcome was shown."""
 
     agent: str
     judge: str
@@ -368,7 +368,7 @@ class HorizonGrades:
 
 @record
 class OutcomeGrade:
-    """What the outcome call gave: points where ``state`` is ok, else why there are none."""
+    """The result of the outcome call: points if ``state`` is ok, else the reason why there are none."""
 
     state: ReplyState
     outcome: float | None = None
@@ -377,7 +377,7 @@ class OutcomeGrade:
 
 @record
 class HorizonScore:
-    """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
+    """One judge's score of one agent: the grades, their caps by the numeric ledger, the outcome, the composite."""
 
     grades: HorizonGrades
     capped: tuple[asking.CappedPart, ...]
@@ -390,7 +390,7 @@ class HorizonScore:
 def horizon_round(
     tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]
 ) -> tuple[list[PlannedHorizon], list[HorizonGrades]]:
-    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task."""
+    """Return the next call of each unfinished task and the grades of the finished ones, in task order."""
     due: list[PlannedHorizon] = []
     grades: list[HorizonGrades] = []
     for task in tasks:
@@ -407,7 +407,7 @@ def horizon_round(
 
 
 def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read[HorizonAnswer]]]) -> HorizonGrades:
-    """The replies to the calls of a task, in the order of the parts, put together."""
+    """Combine the replies to the calls of a task, in the order of the parts."""
     named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
         Problem(named, f"call {at} is not that for part {at}")
@@ -451,7 +451,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read
 
 
 def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
-    """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
+    """Combine the replies to the outcome calls of one judge and trial, weighted by the steps of their parts."""
     if not replies or len(replies) != len(calls):
         what = f"one for each of {len(calls)} parts is needed (got {len(replies)})"
         raise InputError("outcome", [Problem("replies", what)])
@@ -468,7 +468,7 @@ def horizon_score(
     grades: HorizonGrades, plan: ScoringPlan, horizon: Horizon | None = None, ledger: HorizonLedger | None = None,
     outcome: OutcomeGrade | None = None,
 ) -> HorizonScore:  # fmt: skip
-    """The score that the grades of one judge make, with the numeric ledger as a cap and the outcome where there is one.
+    """Compute the score from one judge's grades, capped by the numeric ledger, with the outcome if there is one.
 
     Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
     redistributes the outcome's share, like none at all, and stays on the record.
@@ -486,13 +486,13 @@ def horizon_score(
     return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 
-# The noise floor. Two things are repeated: the agent's decision on identical input, which shows the agent's own noise,
-# and the judges' grading of one record, which shows theirs. Neither says what other days would have brought: that an
-# agent is better than another is a claim over the periods of a season.
+# The noise floor. Two things are repeated: the agent's decision on identical input, which measures the agent's noise,
+# and the judges' grading of one record, which measures the judges' noise. Neither measures variation between days: a
+# claim that one agent is better than another needs the periods of a season.
 
 FloorState = Literal["ok", "no replicates", "identical repetitions"]
 
-_ZERO = 1e-9  # points; totals are sums of floats, and their last digits are no order
+_ZERO = 1e-9  # points; totals are sums of floats, whose last digits must not decide a ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,11 +512,11 @@ class NoiseFloor:
 
 
 UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
-"""The floor of what was never repeated. It is not 0: nothing can be said to be apart."""
+"""The floor without repetitions. It is not 0; no two totals can then be ranked."""
 
 
 def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
-    """Pooled standard deviation of totals (0..100 points) within groups of repetitions."""
+    """Compute the pooled standard deviation of totals (0..100 points) within groups of repetitions."""
     points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
     repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
     if not repeated:
@@ -530,7 +530,7 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
 
 
 def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: float = 0.95) -> float | None:
-    """The gap that the noise alone of two totals stays below with probability ``level``."""
+    """Compute the bound that a difference of two totals by noise alone stays below with probability ``level``."""
     parts = []
     for floor, times in ((first, 1), (second, 1), (judges, 2)):
         if floor.state == IDENTICAL:
@@ -550,7 +550,7 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: 
 def tie_classes(
     totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, level: float = 0.95
 ) -> list[tuple[int, int]]:
-    """The first and last place of each total, in falling order: the noise allows no more."""
+    """Compute the best and the worst rank that the noise permits for each total, in descending order of totals."""
     if len(floors) != len(totals):
         raise InputError("tie_classes", [Problem("floors", f"one for each of {len(totals)} (got {len(floors)})")])
     if any(b > a for a, b in pairwise(totals)):
@@ -563,7 +563,7 @@ def tie_classes(
 
     first, last, furthest = [1] * n, [n] * n, 0
     for k in range(1, n):
-        # The last rank that any rank above this boundary cannot be told from.
+        # The last rank that is within noise of any rank above this boundary.
         furthest = max([furthest, k - 1, *(j for j in range(k, n) if not apart(k - 1, j))])
         first[k] = k + 1 if furthest < k else first[k - 1]
     for k in reversed(range(n - 1)):
@@ -576,7 +576,7 @@ RowState = Literal["graded", "graded by part of the panel", "not graded", "no us
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """What is known of one agent before it is ranked."""
+    """The inputs for ranking one agent: composites by judge, decision seconds, noise floor."""
 
     name: str
     composites: Mapping[str, float]
@@ -587,7 +587,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class SeasonRow:
-    """One contestant in the table: ``agreement`` is of its judges' composites, ``standing`` of the totals of each."""
+    """One contestant in the table: ``agreement`` compares the judges' composites, ``standing`` the judges' totals."""
 
     contestant: str
     state: RowState
@@ -601,7 +601,7 @@ class SeasonRow:
 
 
 def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> BandStanding:
-    """How far the judges of one contestant agree."""
+    """Compute the agreement of one contestant's judges, as the bands of their composites."""
     named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
     return contested_band([*named.values()], plan)
 
@@ -609,7 +609,7 @@ def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: Sco
 def season_table(
     contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> tuple[SeasonRow, ...]:
-    """The table of a season under a scoring plan: rows by falling total, those without one at the end."""
+    """Compute the table of a season under a scoring plan, by descending total, rows without a total last."""
     rules, names = _plan(plan), [contestant.name for contestant in contestants]
     twice = repeated(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
@@ -641,21 +641,21 @@ def season_table(
     return tuple(ranked)
 
 
-# Thrashing: names that are bought and sold again, or sold and bought again, within a few days. The season methodology
-# lets judges mark it down as part of temporal consistency; this count stands beside their grade. It sees trades only.
+# Thrashing: assets that are bought and sold again, or sold and bought again, within a few days. In the season
+# methodology judges penalise it as part of temporal consistency; this count of trades is reported with their grade.
 
-_NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 and 0.2 is no position
+_NOTHING = 1e-9  # units, relative to the trade: the remainder of 0.3 - 0.1 - 0.2 is not a position
 
 RoundTrip = tuple[str, Literal["buy", "sell"], int, int, float]
-"""A trade that takes back earlier ones of the same name: name, what came first, the day of the earliest trade taken
-back and the day it was taken back on, counted from 0, and the quantity, which is above 0."""
+"""A trade that reverses earlier ones in the same asset: symbol, side of the first trade, the day of the earliest
+reversed trade and the day of the reversal, counted from 0, and the quantity, which is above 0."""
 
 
 def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> tuple[tuple[RoundTrip, ...], int]:
-    """The round trips of one agent within so many days, and its trades, those of one name, day and direction as one."""
+    """Find an agent's round trips within so many days; also count its trades, one per asset, day and direction."""
     traded: list[list[tuple[str, float]]] = []
     for day in fills:
-        # Neighbouring fills of one name in one direction are one trade.
+        # Consecutive fills of one asset in one direction are one trade.
         trades, last = list[tuple[str, float]](), dict[str, int]()
         for symbol, units in day:
             if (place := last.get(symbol)) is not None and trades[place][1] * units > 0:
@@ -688,7 +688,7 @@ def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> 
             if back := abs(quantity) - rest:
                 trips.append((symbol, "sell" if quantity > 0 else "buy", opened, at, back))
             if rest > nothing:
-                # What is open on the other side is too old to be taken back by anything that follows.
+                # Open trades on the other side are too old for any later trade to reverse them.
                 if lots and lots[-1][1] * quantity < 0:
                     lots.clear()
                 lots.append((at, math.copysign(rest, quantity)))

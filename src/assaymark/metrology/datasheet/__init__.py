@@ -1,9 +1,9 @@
-"""The datasheet of a judge: what an instrument does with nothing, with equal texts and with a known difference.
+"""The datasheet of a judge: its verdicts on null pairs, on texts of equal quality and on known differences.
 
-From `PairCall` records to measurements (`datasheet_measurements`), a sketch by stated rules (`sketch`), a record with
-a JSON round trip (`datasheet_of`), and a comparison with an earlier one (`compare`). `decompose`,
+From `PairCall` records to measurements (`datasheet_measurements`), a summary by fixed rules (`sketch`), a record with
+a JSON round trip (`datasheet_of`), and a comparison with an earlier datasheet (`compare`). `decompose`,
 `detection_threshold` and `d_prime` take plain sequences, `pointwise_measurements` arrays of scores; `decompose_arrays`
-and `agreement_arrays` read columns of codes for logs of millions of verdicts. After Judge Datasheet, sections 3 and A.
+and `agreement_arrays` take columns of codes, for logs of millions of verdicts. After Judge Datasheet, sections 3 and A.
 """
 
 # ruff: noqa: I001  # packed, because it is a list

@@ -1,5 +1,5 @@
-"""The marks of the pages: pure functions from rows that say what may be shown to SVG text, for a screen and a phone.
-Colours are classes of the page's style sheet, so a figure follows dark mode, forced colours and print by itself."""
+"""Figures of the pages: pure functions from rows of values that may be shown to SVG text, for a screen and a phone.
+Colours are classes of the page's style sheet, so figures follow dark mode, forced colours and print."""
 
 # ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
 

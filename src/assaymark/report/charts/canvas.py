@@ -1,4 +1,4 @@
-"""What every figure is drawn with: escaped text, rounded numbers, hatches, frames and labels that stay apart.
+"""Drawing helpers for all figures: escaped text, rounded numbers, hatches, frames and label placement.
 
 svg.py writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 WIDE, HALF, NARROW = 1120, 524, 350
 Anchor = Literal["start", "middle", "end"]
 Drawn = tuple[Sequence[svg.Element], float]
-"""The marks of a figure without its frame, and how high it is, so that it can be part of a larger picture."""
+"""The elements of a figure without its frame, and its height, so that it can be part of a larger picture."""
 
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
 def num(value: float) -> float:
-    """A coordinate with one decimal, as short as it can be written."""
+    """A coordinate rounded to one decimal, without a trailing zero."""
     rounded = round(value, 1)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
 def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
-    """A text at a point; ``kind`` and where it is anchored are classes of the style sheet."""
+    """A text at a point; ``kind`` and ``anchor`` become classes of the style sheet."""
     kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
     return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
-    """A straight line of a class."""
+    """A straight line with a class."""
     return svg.Line(x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2), class_=[kind])
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
-    """A rectangle of a class; ``fill`` may name a hatch. A void one is empty unless it is hatched."""
+    """A rectangle with classes; ``fill`` may be a hatch. One of kind ``void`` has no fill without a hatch."""
     wide, high, empty = num(max(width, 0)), num(max(height, 0)), "none" if kind == "void" else None
     return svg.Rect(x=num(x), y=num(y), width=wide, height=high, class_=kind.split(), fill=fill or empty)
 
 
 def path(moves: str, kind: str, fill: str | None = None) -> svg.Element:
-    """A path from its written moves."""
+    """A path with given SVG path commands."""
     return svg.Path(class_=kind.split(), fill=fill, extra={"d": moves})
 
 
 def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> svg.Circle:
-    """A circle of some classes."""
+    """A circle with some classes."""
     return svg.Circle(cx=num(x), cy=num(y), r=r, class_=kinds.split() if isinstance(kinds, str) else list(kinds))
 
 
 def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
-    """Diagonal stripes, or two directions of them, for marks filled with ``url(#name)``, which is unique on a page."""
+    """Diagonal stripes in one or two directions, for fills ``url(#name)``; ``name`` must be unique on a page."""
     ends = ((0, size), (size, 0))[:strokes]
     drawn: list[svg.Element] = [svg.Line(x1=0, y1=0, x2=x, y2=y, class_=[kind]) for x, y in ends]
     return svg.Pattern(id=name, width=size, height=size, patternUnits="userSpaceOnUse",
@@ -70,7 +70,7 @@ def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
 
 
 def hatch(name: str, kind: str = "hatch") -> svg.Defs:
-    """The diagonal hatch of a figure."""
+    """The diagonal hatch pattern of a figure."""
     return svg.Defs(elements=[stripes(name, kind, 6)])
 
 
@@ -94,7 +94,7 @@ def _picture(
 
 
 def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
-    """A figure for a screen, or half of one, and for a phone; ``draw`` gives its marks and how high it is."""
+    """A figure for a screen (or half of one) and for a phone; ``draw`` gives its elements and its height."""
     frames = []
     for kind, width in (("wide", wide), ("narrow", NARROW)):
         parts, height = draw(f"{name}-{kind[0]}", float(width))
@@ -103,18 +103,18 @@ def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], 
 
 
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
-    """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
+    """The small drawing of a table row. It repeats numbers of the row, so it is hidden from screen readers."""
     return _picture((width, height), parts, ["strip"], {"aria-hidden": "true", "focusable": "false"}, None)
 
 
 class Scale:
-    """A linear axis from data to pixels; values outside are held at its ends."""
+    """A linear axis from data to pixels; values outside are clipped to its ends."""
 
     def __init__(self, low: float, high: float, left: float, right: float) -> None:
         self.low, self.high, self.left, self.right = low, high, left, right
 
     def __call__(self, value: float) -> float:
-        """Where a value lies."""
+        """The pixel coordinate of a value."""
         inside = min(max(value, self.low), self.high)
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
 
@@ -122,7 +122,7 @@ class Scale:
 def rungs(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
 ) -> list[svg.Element]:
-    """Lines across a figure at some values, each of its kind and with its words at the left."""
+    """Horizontal grid lines at some values, each with its class and its label at the left."""
     parts: list[svg.Element] = []
     for value, text, kind in marks:
         parts += [line(left, up(value), right, up(value), kind), label(left - 6, up(value) + 4, text, "tk", "end")]
@@ -130,7 +130,7 @@ def rungs(
 
 
 def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
-    """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
+    """An axis with ticks and labels below; labels are kept between 0 and ``edge``."""
     parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
     for value, text in ticks:
         x, half = scale(value), text_width(text, 12) / 2
@@ -140,17 +140,17 @@ def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float
 
 
 def step_of(reach: float, sizes: Sequence[float], most: float, otherwise: float | None = None) -> float:
-    """The first of some sizes of steps of which at most so many cover a reach; else all of it."""
+    """The first step size that divides a range into at most ``most`` steps; else ``otherwise``, or the whole range."""
     return next((size for size in sizes if reach / size <= most), reach if otherwise is None else otherwise)
 
 
 def steps_of(first: int, last: int, step: float) -> list[tuple[float, str]]:
-    """The steps from the first to the last, and how each is written below an axis."""
+    """The ticks from the first to the last multiple of a step, with their labels."""
     return [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
 
 
 def scale_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Both ends of a part of a scale and round marks between them: every whole point where there are few.
+    """Both ends of part of a scale and round values between them: every whole point if there are few.
 
     >>> scale_ticks(1, 5), scale_ticks(0, 100), scale_ticks(0, 0.5)
     ((1.0, 2.0, 3.0, 4.0, 5.0), (0.0, 20.0, 40.0, 60.0, 80.0, 100.0), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5))
@@ -163,11 +163,11 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
     return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 2), float(high))
 
 
-# --- labels that stay apart -------------------------------------------------------------------------------------------
+# --- label placement --------------------------------------------------------------------------------------------------
 
 
 def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
-    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
+    """Centres moved as little as needed so that labels do not overlap and stay inside the figure.
 
     >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
     [5, 15, 90]
@@ -185,7 +185,7 @@ def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> li
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle that is taken."""
+    """An occupied rectangle."""
 
     left: float
     top: float
@@ -193,21 +193,21 @@ class Box:
     bottom: float
 
     def shared(self, other: Box) -> float:
-        """The area that two boxes share."""
+        """The area of the overlap of two boxes."""
         across = min(self.right, other.right) - max(self.left, other.left)
         down = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(across, 0) * max(down, 0)
 
 
 Spot = tuple[float, float, Anchor]
-"""Where a label may stand: the baseline of its first line, and how it is anchored."""
+"""A candidate position of a label: the baseline of its first line, and its anchor."""
 
 Request = tuple[Sequence[str], Sequence[Spot]]
-"""The lines of a label and its spots, the best first."""
+"""The lines of a label and its candidate positions, the best first."""
 
 
 def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> list[Spot]:
-    """A spot for each request, in order. Where none is free, the one that covers least."""
+    """A position for each label, in order: the first free one, else the one with the least overlap."""
     boxes, chosen = list(taken), list[Spot]()
     for lines, spots in requests:
         width, best, least = max(text_width(text, 13) for text in lines), (spots[0], inside), math.inf
@@ -227,17 +227,17 @@ def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> li
 
 
 def around(x: float, y: float) -> Iterator[Spot]:
-    """Spots about a point: beside it, above and below, then further up and down beside it."""
+    """Candidate positions around a point: beside, above and below it, then further up and down."""
     yield from ((x + 11, y + 4, "start"), (x, y - 11, "middle"), (x, y + 20, "middle"), (x - 11, y + 4, "end"))
     for shift in (turn * step * 16 for step in range(1, 9) for turn in (-1, 1)):
         yield from ((x + 11, y + 4 + shift, "start"), (x - 11, y + 4 + shift, "end"))
 
 
-# --- the numbers behind a figure as comma-separated text that lies beside the page ------------------------------------
+# --- the numbers of a figure as a CSV file beside the page ------------------------------------------------------------
 
 
 def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
-    """Rows under their heads; numbers in full precision, and no text that a spreadsheet takes for a formula.
+    """Rows as CSV with a header; numbers in full precision, and no text that a spreadsheet reads as a formula.
 
     >>> print(csv_text(("agent", "value"), [("Alder", 98.5), ("=x", 1.0)]), end="")
     agent,value
@@ -254,21 +254,21 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
-    """Paths on one axis of days: a row a day, a column a path."""
+    """Paths over the same days as CSV: a row per day, a column per path."""
     heads = (head, *(name for name, _ in lines))
     return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
 
 
-# --- one judge among several: ``judges.css`` keeps the marks of the judge that is pointed at and dims the others ------
+# --- one judge among several: ``judges.css`` highlights the judge under the pointer and dims the others ---------------
 
 
 POINTED: Final = 12
-"""How many judges of a page can be pointed at; the style sheet has a rule for each."""
+"""The number of judges on a page that can be highlighted; the style sheet has a rule for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeWords:
-    """A judge below a figure: its place among the judges of the page, its name, and its values in words."""
+    """A judge below a figure: its index among the judges of the page, its name, and its values in words."""
 
     at: int
     name: str
@@ -276,7 +276,7 @@ class JudgeWords:
 
     @property
     def pointed(self) -> bool:
-        """Whether the style sheet knows it."""
+        """True if the style sheet can highlight the judge."""
         return self.at < POINTED
 
 
@@ -286,11 +286,11 @@ def told(judges: Sequence[JudgeWords]) -> str:
 
 
 def judge_class(at: int | None) -> list[str]:
-    """The classes of one mark of the judge at a place; none for a mark of nobody."""
+    """The classes of an element of the judge at an index; empty without a judge."""
     return [] if at is None or at >= POINTED else ["j", f"j{at}"]
 
 
 def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
-    """The marks as those of the judge at a place, the same place in every figure of a page."""
+    """Elements grouped under the class of the judge at an index, which is the same in every figure of a page."""
     kinds = judge_class(at)
     return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)

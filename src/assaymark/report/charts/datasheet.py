@@ -1,4 +1,4 @@
-"""The figures of judges: stacked pairs, values on one axis, curves of a ladder, maps, and two operating points."""
+"""Figures of judges: stacked pair counts, values on one axis, ladder curves, maps, and two operating points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assaymark.report.charts.intervals import AxisRow
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, percent
 
-# Marks of judges and patterns of pair classes: shape beside hue, pattern beside grey, so that no colour is needed.
+# Markers of judges differ in shape and hue, pair classes in pattern and grey, so that no colour is needed.
 
 Ends = tuple[float, float] | None
 Shape = Literal["circle", "square", "triangle", "diamond", "wedge"]
@@ -27,16 +27,16 @@ PARTS: Final = (
     ("stable", "stable", "grey"), ("positional", "positional", "solid"), ("one_sided", "one-sided", "lines"),
     ("other_pairs", "other", "cross"), ("no_preference", "no preference", "empty"),
 )  # fmt: skip
-"""The classes of pairs: name of the measurement, word, and fill."""
+"""The classes of pairs: suffix of the measurement name, word, and fill."""
 
 
 def series(at: int) -> tuple[Shape, str]:
-    """Shape and hue of the judge at a place; the first has a hue of its own: it is the one that a page is about."""
+    """Shape and hue of the judge at an index; only the first, which the page is about, has hue ``k1``."""
     return _SHAPES[at % len(_SHAPES)], _HUES[(at - 1) % len(_HUES)] if at else "k1"
 
 
 def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) -> svg.Element:
-    """The mark of a judge, with a thin gap around it that keeps marks apart; an empty one is outlined."""
+    """The marker of a judge, with a thin gap around it that separates markers; an empty one is only outlined."""
     shape, hue = series(at)
     kind = f"open {hue}l" if empty else f"{hue} gap"
     if shape == "circle":
@@ -51,15 +51,15 @@ def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) ->
     return path(f"M{x:.1f} {y - r:.1f}l{r:.1f} {1.8 * r:.1f}h{-2 * r:.1f}z", kind)
 
 
-# --- what becomes of a pair shown in both orders: one stacked bar a judge, in greys and patterns, with pair counts ----
+# --- outcomes of pairs shown in both orders: one stacked bar per judge, in greys and patterns, with pair counts -------
 
 
 StackRow = tuple[str, tuple[int, ...], str, int]
-"""A judge: its name, its pairs by class, in the order of `PARTS`, the words above its bar, and its place."""
+"""A judge: its name, its pairs by class in the order of `PARTS`, the words above its bar, and its index."""
 
 
 def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = False) -> Drawn:
-    """All judges, one bar each; every bar is all pairs of that judge. With ``focus`` the page is about the first."""
+    """One stacked bar of all pairs per judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> svg.Element:
         hatched = fill in ("lines", "cross")
@@ -97,8 +97,8 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = F
 
 
 def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
-    """All rows: title and numbers on one line where both fit, the mark on its axis below, a line ``against`` it. A row
-    without a value says why."""
+    """Rows of values on one axis: title and numbers above (on two lines if needed), a marker below, and a reference
+    line at ``against``. A row without a value shows the reason."""
     first, last, step = axis_of(rows, shares, against)
     scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
     for row in rows:
@@ -122,8 +122,8 @@ def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against
 
 
 def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
-    """The first and the last step of an axis, and how large a step is: it holds every interval, of shares from 0 to the
-    next tenth, else between round ends that hold the line at ``against``.
+    """The first and the last step of an axis, and the step size: it holds every interval. An axis of shares runs from 0
+    to the next tenth, any other between round ends that include ``against``.
 
     >>> axis_of([AxisRow("a", "", value=0.12, bounds=(0.08, 0.19))], shares=True)
     (0, 4, 0.05)
@@ -140,7 +140,7 @@ def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     step = c.step_of(max(high - low, 0.1), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    # A width even where all rows are one value.
+    # Not empty even if all rows have the same value.
     return (first, last, step) if first < last else (first - 1, last + 1, step)
 
 
@@ -149,24 +149,24 @@ def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None
 
 TARGET: Final = 0.75
 BARRED: Final = 3
-"""Up to so many judges all intervals are drawn; with more, those of the first."""
+"""Maximum number of judges for which all intervals are drawn; with more, only those of the first."""
 _TOP, _FOOT = 54.0, 44.0
 _OFFSETS: Final = (0.0, -5.0, 5.0, -8.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A judge: the share of calls that pick the better text at each step, as (step, share, interval)."""
+    """A judge's curve: the share of calls that pick the better text at each step, as (step, share, interval)."""
 
     name: str
     points: tuple[tuple[float, float, Ends], ...]
     at: int
-    # Its threshold where that is drawn: value, interval, the side on which it is censored, and its words.
+    # Its threshold, if drawn: value, interval, the side on which it is censored, and its words.
     foot: tuple[float, Ends, Literal["left", "right"] | None, str] | None = None
 
 
 def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn:
-    """All judges on one pair of axes. The first is drawn strong; the others thin, dashed and a little aside."""
+    """All judges on one pair of axes. The first is drawn bold; the others thin, dashed and slightly offset."""
     deltas = {delta for curve in lines for delta, *_ in curve.points}
     across, up = Scale(0, max(deltas, default=5.0), 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
     floor = height - _FOOT
@@ -222,7 +222,7 @@ def curves(lines: Sequence[Curve], width: float, height: float = 330.0) -> Drawn
 
 
 def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
-    """A judge alone, for a grid of judges: the line, its bars and marks, and the 75 % line."""
+    """One judge in a grid of judges: its curve with intervals and markers, and the 75 % line."""
     across, up, parts = Scale(0, 5, 30, width - 8), Scale(0, 1, height - 22, 8), list[svg.Element]()
     for share, text, kind in ((0, "0", "axis"), (TARGET, "75", "gd"), (1, "100", "hair")):
         parts += [line(30, up(share), width - 8, up(share), kind), label(26, up(share) + 4, text, "tk", "end")]
@@ -245,7 +245,7 @@ def _curve(
         parts.append(mark(x, y, curve.at, 5.5 if strong else 4.0))
         taken.append(Box(x - 6, y - 6, x + 6, y + 6))
     for (x1, y1), (x2, y2) in pairwise(spots):
-        for k in range(1, 8):  # a line is taken in small pieces, not as the box around it
+        for k in range(1, 8):  # a line occupies small pieces, not its bounding box
             x, y = x1 + (x2 - x1) * k / 8, y1 + (y2 - y1) * k / 8
             taken.append(Box(x - 4, y - 3, x + 4, y + 3))
     return parts
@@ -259,7 +259,7 @@ _TOP_MAP: Final = 34.0
 
 @dataclass(frozen=True, slots=True)
 class MapPoint:
-    """A judge, or one instruction to it: two shares in [0, 1] with intervals, its place, and a second line."""
+    """A judge or a prompt on a map: two shares in [0, 1] with intervals, its index, and a second line of its label."""
 
     name: str
     x: float
@@ -271,7 +271,7 @@ class MapPoint:
 
 
 Arms = tuple[float, float, Ends, Ends]
-"""Where a point lies, and the ends of its intervals in both directions."""
+"""The pixel position of a point, and the ends of its intervals in both directions."""
 
 
 def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
@@ -281,7 +281,7 @@ def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
 
 
 def _cross(arms: Arms, kind: str, taken: list[Box]) -> list[svg.Element]:
-    """The intervals of a point in both directions, without caps; what they cover is ``taken``."""
+    """The intervals of a point in both directions, without caps; the boxes that they cover are added to ``taken``."""
     (x, y, ends_x, ends_y), elements = arms, list[svg.Element]()
     if ends_x:
         elements.append(line(ends_x[0], y, ends_x[1], y, kind))
@@ -293,7 +293,7 @@ def _cross(arms: Arms, kind: str, taken: list[Box]) -> list[svg.Element]:
 
 
 def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Drawn:
-    """All judges on one pair of axes that start at 0 and have one scale in both directions; ``heads`` title them."""
+    """All judges on two axes from 0 with the same scale; ``heads`` are the axis titles."""
     # The end of both axes: every interval fits.
     ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
     most = max([0.2, *(p.x for p in points), *(p.y for p in points), *ends])
@@ -336,7 +336,7 @@ def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, 
 
 
 def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float = 320.0) -> Drawn:
-    """From the base instruction (filled) to the strict one (empty), both with their intervals."""
+    """From the base prompt (filled) to the strict one (empty), both with their intervals."""
     xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
     ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
     right = min(1.0, max(0.2, math.ceil(max(xs) * 10 - 1e-9) / 10))
@@ -387,7 +387,7 @@ def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, heigh
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> list[svg.Element]:
-    """A line with its head in the middle, so that no mark hides it; none where the points are one."""
+    """A line with its arrowhead in the middle, where no marker hides it; no head or no line for close points."""
     (x1, y1), (x2, y2) = start, end
     length = math.hypot(x2 - x1, y2 - y1)
     if length < 24:

@@ -1,4 +1,4 @@
-"""Figures on a grid: supported orders, shares as bars, ranks, use of the scale, correlations, and panels of a class."""
+"""Figures on a grid: supported orders, shares as bars, ranks, use of the scale, correlations, and asset classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assaymark.text import count, number, percent
 
 
 def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
-    """The supported orders of one score: ``cells`` are levels of the row's agent above the column's."""
+    """A grid of the supported orders of one score: ``cells`` are levels of the row's agent above the column's."""
     size, top = len(agents), 22.0
     names = min(128.0, 36 + max((text_width(agent, 12) for agent in agents), default=0))
     side = min((NARROW - names) / max(size, 1), 52.0)
@@ -45,19 +45,19 @@ def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level
     return canvas.frame(name, title, desc, (NARROW, top + size * side + 2), parts, "both")
 
 
-# --- shares in a table of bars: one row a group, one column a state, the percent beside each bar ----------------------
+# --- shares in a table of bars: one row per group, one column per state, the percent beside each bar ------------------
 
 
 BarRow = tuple[str, str, tuple[tuple[float, str], ...]]
-"""A group: its name, how many it counts (as text), and for each state a share in [0, 1] and the text beside its bar."""
+"""A group: its name, its total count (as text), and for each state a share in [0, 1] and the text beside its bar."""
 
 
 def bar_table(
     name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers",
     total: bool = True,
 ) -> tuple[str, str]:  # fmt: skip
-    """The figure for a screen, and for a phone with two panels side by side, one a state; rows count ``of``. The first
-    row is the ``total`` of the others, and bold."""
+    """A table of bars for a screen, and for a phone two panels per line, one per state; rows count ``of``. With
+    ``total`` the first row is the total of the others, in bold."""
 
     def bar(x: float, y: float, reach: float, cell: tuple[float, str], bold: bool) -> list[svg.Element]:
         share, text = cell
@@ -99,18 +99,18 @@ def bar_table(
     return canvas.both(name, title, desc, draw)
 
 
-# --- how often each agent takes each rank when the clusters are drawn again -------------------------------------------
+# --- how often each agent has each rank when the clusters are resampled -----------------------------------------------
 
 
 PLACES = 8
 
 RankRow = tuple[str, tuple[float, ...] | None, int, Level]
-"""An agent: the share of resamples in which it takes each rank, the first one first (None where not shown), and its
-supported rank, whose bar is filled as its level says."""
+"""An agent: the share of resamples in which it has each rank from the first on (None if not shown), and its supported
+rank, whose bar is filled by its level."""
 
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
-    """The figure for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
+    """Rank distributions for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
     heads = place_heads(places)
 
     def draw(called: str, width: float) -> Drawn:
@@ -138,7 +138,7 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
 
 
 def place_heads(places: int) -> tuple[str, ...]:
-    """The places as column heads; past the eighth they share a column.
+    """The ranks as column heads; the eighth and later ranks share a column.
 
     >>> place_heads(3), place_heads(10)[-2:]
     (('1', '2', '3'), ('7', '8 to 10'))
@@ -148,20 +148,20 @@ def place_heads(places: int) -> tuple[str, ...]:
 
 
 def binned(shares: Sequence[float], places: int) -> tuple[float, ...]:
-    """Shares in the columns of `place_heads`."""
+    """Shares added up in the columns of `place_heads`."""
     given = [*shares, *([0.0] * places)][:places]
     return tuple(given) if places <= PLACES else (*given[: PLACES - 1], sum(given[PLACES - 1 :]))
 
 
 Shares = tuple[float, ...] | None
-"""The share of each mark of a judge, the lowest mark first; None where it is not known."""
+"""The share of each mark of a judge, the lowest mark first; None if it is not known."""
 
 
 def scale_use(
     name: str, judges: Sequence[str], rows: Sequence[tuple[str, Sequence[Shares]]], title: str, desc: str,
     marks: Sequence[str] = ("1", "2", "3", "4", "5"),
 ) -> tuple[str, str]:  # fmt: skip
-    """How each judge used the marks of the scale, by dimension: one height scale, the percent of each tallest bar."""
+    """Histograms of each judge's marks by dimension, on one height scale, with the percent of each tallest bar."""
     tallest = max(share for _, cells in rows for shares in cells if shares for share in shares)
 
     def cell(x: float, base: float, width: float, shares: Shares) -> list[svg.Element]:
@@ -206,7 +206,7 @@ def scale_use(
 def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
-    """The stylometric scan: (words, difference) by words, the ``chosen`` split, and below what a text is ``terse``."""
+    """The stylometric scan: (words, difference) points, with the ``chosen`` split and the ``terse`` limit in words."""
     lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
     step = canvas.step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
     first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
@@ -217,7 +217,7 @@ def scan_line(
         parts += canvas.rungs(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
         parts.append(path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"))
-        # The two lines' names on two heights, so that they stay apart however close the lines are.
+        # The labels of the two lines at two heights, so that they never overlap.
         for value, y, text, kind in ((chosen, 12, f"split at {count(round(chosen))}", "tb"),
                                      (terse, 27, f"terse below {count(round(terse))}", "tk")):  # fmt: skip
             half = text_width(text, 13) / 2
@@ -266,11 +266,11 @@ def class_panel(
     return canvas.frame(name, title, desc, (NARROW, height), parts, "both")
 
 
-# --- correlations as a map: one cell a pair below the diagonal, tinted by size, negative ones hatched -----------------
+# --- correlations as a map: one cell per pair below the diagonal, tinted by size, negative ones hatched ---------------
 
 
 BINS: Final = (-0.3, -0.1, 0.1, 0.3, 0.5, 0.7)
-"""Where one tint ends and the next begins; nothing is drawn around 0."""
+"""Lower bounds of the tints; nothing is drawn around 0."""
 
 _TINTS: Final = ("r-2", "r-1", "", "r1", "r2", "r3", "r4")
 _HATCHED: Final = "r-1"
@@ -284,13 +284,13 @@ def tint_of(value: float) -> str:
 def correlation_map(
     name: str, groups: Sequence[tuple[str, int]], values: Floats, title: str, desc: str, *, numbers: bool = False
 ) -> tuple[str, str]:
-    """The map for half a screen and for a phone."""
+    """A map of correlations for half a screen and for a phone."""
 
     def draw(called: str, width: float) -> Drawn:
         size, room, top = values.shape[0], max(text_width(group, 12) for group, _ in groups) + 8, 6.0
         side = min((width - room) / size, 58.0)
         parts, moves = list[svg.Element]([hatch(f"{called}-h", "r-1l")]), {kind: list[str]() for kind in _TINTS if kind}
-        # One path a tint: neighbours of one tint in a row are one box.
+        # One path per tint: neighbours of one tint in a row are one box.
         for row in range(size):
             of = [tint_of(rho) if np.isfinite(rho) else "" for rho in values[row, : row + numbers]]
             at = 0
@@ -312,7 +312,7 @@ def correlation_map(
                 parts += [line(0, below, ends, below, "axis"), line(ends, below, ends, bottom, "axis")]
             parts.append(label(ends + 6, above + wide * side / 2 + 4, fit(group, room, 12), "tk"))
             start += wide
-        # The tints with the values that they begin at.
+        # The tints with their lower bounds.
         y, step = bottom + 14, width / len(_TINTS)
         for at, (kind, text) in enumerate(
             zip(_TINTS, (f"< {number(BINS[0], 1)}", *(number(low, 1) for low in BINS)), strict=True)

@@ -1,4 +1,4 @@
-"""Differences on one axis through zero, agreement against its gates, strips of scores, and the marks of one judge."""
+"""Differences on one axis through zero, agreement against its gates, strips of scores, and the markers of levels."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from assaymark.text import MINUS, number, span
 Mark = Literal["mh", "mq", "mn"]
 Ends = tuple[float, float]
 DOTS: Final = 60
-"""The most dots of one row; more texts are thinned evenly, so that the shape stays and the page small."""
+"""Maximum number of dots in a row; more scores are thinned evenly, which keeps the shape and limits the page size."""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisRow:
-    """A row on one axis: a value, or a distribution as dots and quartiles; with neither its words say why."""
+    """A row on one axis: a value, or a distribution as dots and quartiles; without both, its words say why."""
 
     title: str
     shown: str  # the numbers at the right
@@ -41,7 +41,7 @@ class AxisRow:
     value: float | None = None
     bounds: Ends | None = None
     mark: Mark = "mn"
-    band: Ends | None = None  # what its rule calls no difference
+    band: Ends | None = None  # differences that its rule ignores
     cut: float | None = None  # beyond this it fails
     box: tuple[float, float, float] | None = None  # quartiles with the median between
     values: tuple[float, ...] = ()
@@ -99,12 +99,12 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:
-    """At most so many dots, evenly from the sorted scores."""
+    """At most ``DOTS`` values, taken evenly from sorted scores."""
     return values if len(values) <= DOTS else [values[at * len(values) // DOTS] for at in range(DOTS)]
 
 
 def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
-    """A square or a diamond whose fill is its permission: solid, left half filled, dashed."""
+    """A square or a diamond whose fill shows its level: solid, left half filled, dashed."""
     if diamond:
         whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
         half = f"M{x:.1f} {y - r:.1f}v{2 * r}l{-r} {-r}z"
@@ -116,19 +116,19 @@ def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False
     return [path(whole, "open gap"), path(whole, f"open {mark}s"), *([path(half, "mq")] if mark == "mq" else [])]
 
 
-# --- agreement by dimension: point, two intervals and the gates they are measured against -----------------------------
+# --- agreement by dimension: point, two intervals and the gates they are compared with --------------------------------
 
 
 ForestRow = tuple[str, Measurement, AgreementStatus | None, str, float | None, tuple[float, ...]]
-"""The title of a score, its kappa (that of the aggregate is drawn as a diamond) and what it permits; where a format
-decides the gate, that kappa in words and alone; and the kappas within all formats that have a gate."""
+"""The title of a score; its kappa (a diamond for the aggregate); its agreement status; if a format decides the gate,
+that kappa in words and as a number; and the kappas within all formats that have a gate."""
 
 
 def forest(
     name: str, rows: Sequence[ForestRow], gates: tuple[float, float], title: str, desc: str, sign: str = "κ"
 ) -> tuple[str, str]:
-    """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap. Below the
-    first of the ``gates`` agreement is too little for any claim, from the second it is enough for a headline."""
+    """Agreement by dimension, for a screen and for a phone. Thick bar: jackknife interval; thin line below: bootstrap.
+    Below the first of the ``gates`` agreement is too weak for a claim, from the second on enough for a headline."""
     both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
     drawn = [0.0, *(end for ends in both for end in ends)]
     drawn += [end for _, item, _, _, *own, within in rows for end in (item.value, *own, *within) if end is not None]
@@ -192,7 +192,7 @@ def _pooled(item: Measurement) -> bool:
 
 
 def _wide_row(row: ForestRow, scale: Scale, y: float) -> list[svg.Element]:
-    """A row of the wide figure: its title, mark, numbers, the gate's word, and the kappa that decides below it."""
+    """A row of the wide figure: its title, marker, numbers, agreement status, and the deciding kappa below it."""
     title, item, status, by, *_ = row
     bold, style = "tb" if _pooled(item) else "", "tb"
     parts: list[svg.Element] = [label(0, y + 4.5, fit(title, 186, 13), bold), *_kappa(row, scale, y, 7)]
@@ -227,13 +227,13 @@ def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Elem
     return parts + point(scale(item.value), y, kind, size + 1.5 if pooled else size - 1, diamond=pooled)
 
 
-# --- the board's score marks: intervals on a common axis, with a point only where the rank is supported ---------------
+# --- score strips of the leaderboard: intervals on a common axis, with a point only if the rank is supported ----------
 
 
 STRIP = 260
 
 Axis = tuple[Scale, tuple[tuple[float, str], ...]]
-"""The common axis of all strips, made from scores that may be shown, and its ticks; none when there are no scores."""
+"""The shared axis of all strips, from scores that may be shown, and its ticks; no ticks without scores."""
 
 
 def score_axis(values: Sequence[float]) -> Axis:
@@ -252,13 +252,13 @@ def score_axis(values: Sequence[float]) -> Axis:
 
 
 def score_head(axis: Axis) -> str:
-    """The tick labels above the strips; empty without an axis."""
+    """The tick labels above the strips; empty without ticks."""
     texts = [label(axis[0](tick), 13, text, "tb", "middle") for tick, text in axis[1]]
     return c.row_mark(texts, STRIP, 18) if texts else ""
 
 
 def interval_strip(axis: Axis, ends: Ends | None, point: float | None = None) -> str:
-    """One row's mark, hidden from screen readers because its row says the same in numbers."""
+    """The small drawing of one row, hidden from screen readers because the row has the same numbers."""
     (scale, ticks), parts = axis, list[svg.Element]([line(0, 14, STRIP, 14, "hair")])
     parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick, _ in ticks]
     if ends is not None:

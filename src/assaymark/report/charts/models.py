@@ -1,4 +1,4 @@
-"""Rows of models and tiers of agents: scores, two conventions, losses against a limit, and small strips."""
+"""Figures of models and of tiers of agents: scores, two conventions, drawdowns against a limit, and small strips."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assaymark.records import Level
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, Mark, point
-from assaymark.report.text import Known, bounds_of, fit, shortened, text_width
+from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
 KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
@@ -24,7 +24,7 @@ _NAMES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class TierRow:
-    """One tier: its names, its level, its score from end to end; ``point`` only of an agent that is alone in it."""
+    """One tier: its names, its level, its range of scores; ``point`` only for an agent alone in its tier."""
 
     names: tuple[str, ...]
     level: Level
@@ -35,7 +35,7 @@ class TierRow:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The names as they are drawn; of a long tier the first ones, and how many more."""
+        """The names as drawn; for a long tier the first ones, and the number of the others."""
         more = len(self.names) - _NAMES
         return self.names if more <= 1 else (*self.names[:_NAMES], f"and {more} more")
 
@@ -79,7 +79,7 @@ def tier_chart(
                 room = text_width(row.shown, 13) + 12
                 x, anchor = ((low - 12, "end") if low - room > left else (high + 12, "start")
                              if high + room <= right + 8 else ((low + high) / 2, "middle"))  # fmt: skip
-                if anchor == "middle":  # a box from end to end: its words stand inside, on paper
+                if anchor == "middle":  # words inside a box that spans the axis, on paper
                     parts.append(rect((low + high - room) / 2, middle - 11, room, 22, "open"))
                 parts.append(label(x, middle + 4.5, row.shown, "t2", anchor))  # type: ignore[arg-type]
             if at + 1 < len(rows):
@@ -97,7 +97,7 @@ def tier_chart(
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Values on an axis beside thresholds; of their ``marks`` ``p`` passes, ``q`` conditions, and ``n`` fails."""
+    """Values on an axis with thresholds; in ``marks``, ``p`` passes, ``q`` is conditional, and ``n`` fails."""
 
     axis: Ends
     cuts: tuple[tuple[float, str, bool], ...]  # value, label, dashed
@@ -106,7 +106,7 @@ class Strip:
     band: tuple[float | None, float | None] | None = None  # where values pass
 
     def svg(self) -> str:
-        """The strip as a picture; the words beside it say the same."""
+        """The strip as a picture, which repeats the words beside it."""
         scale, parts = Scale(*self.axis, 8, STRIP_WIDTH - 8), list[svg.Element]()
         if self.band is not None:
             low, high = self.band
@@ -131,7 +131,7 @@ class Strip:
 
 
 def strip_axis(values: Sequence[float], *cuts: float) -> Ends:
-    """An axis that holds the values and the thresholds with room at both ends.
+    """An axis that holds the values and the thresholds with a margin at both ends.
 
     >>> strip_axis([0.5], 0.0)
     (-0.075, 0.575)
@@ -141,20 +141,20 @@ def strip_axis(values: Sequence[float], *cuts: float) -> Ends:
     return round(low - room, 4), round(high + room, 4)
 
 
-# --- one row a model --------------------------------------------------------------------------------------------------
+# --- one row per model ------------------------------------------------------------------------------------------------
 
 
 _ROW, _HEAD, _ROOM = 22, 42, 44
 
 Bar = tuple[Ends | None, str]
-"""The interval of a value, where it has one, and the value in words."""
+"""The interval of a value, if it has one, and the value in words."""
 
 Column = tuple[str, str, tuple[Bar | None, ...], float | None]
-"""One score: its name and words, the bar of every row (None is hatched), and the most that is possible, dotted."""
+"""One score: its name and subtitle, the bar of every row (None is hatched), and its maximum as a dotted line."""
 
 
 def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head: str, desc: str) -> tuple[str, str]:
-    """Columns from 0 to 1 beside each other, or below each other on a phone. No bar has a point."""
+    """Intervals on columns from 0 to 1, side by side, or stacked on a phone. Bars have no point estimate."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
     def draw(called: str, width: float) -> Drawn:
@@ -187,12 +187,12 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
     return c.both(name, head, desc, draw)
 
 
-Twice = tuple[str, Bar, Bar | None, str, bool]
-"""A model with two intervals: its name, the first and the other bar, the kind of the first, a line above it."""
+ConventionRow = tuple[str, Bar, Bar | None, str, bool]
+"""A model with two intervals: its name, both bars, the style of the first, and whether a line is drawn above it."""
 
 
-def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) -> tuple[str, str]:
-    """Every model with a filled bar and an outlined one on a common axis."""
+def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc: str) -> tuple[str, str]:
+    """Every model with a filled and an outlined interval on a common axis."""
     ends = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
     low, high = int(min(ends, default=0.0) * 10) / 10, min(1.0, int(max(ends, default=1.0) * 10 + 1) / 10)
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
@@ -216,12 +216,12 @@ def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) ->
     return c.both(name, title, desc, draw, HALF)
 
 
-Fall = tuple[str, float, bool]
-"""A name, its largest drawdown as a share, and whether that is within the limit."""
+DrawdownRow = tuple[str, float, bool]
+"""A name, its maximum drawdown as a share, and whether that is within the limit."""
 
 
-def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc: str) -> tuple[str, str]:
-    """The largest drawdown of every model as a line to a mark; what lies beyond the limit is hatched."""
+def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str, desc: str) -> tuple[str, str]:
+    """The maximum drawdown of every model as a line to a marker; values beyond the limit are hatched."""
     most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
 
     def draw(called: str, width: float) -> Drawn:
@@ -244,15 +244,15 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
 
 
-StressPoint = tuple[str, Known, float, bool | None, bool]
-"""A name, its Sharpe ratio, its maximum drawdown as a positive share, whether it kept the limit (None: not decided),
-and whether it is a baseline."""
+StressPoint = tuple[str, KnownValue, float, bool | None, bool]
+"""A name, its Sharpe ratio, its maximum drawdown as a positive share, whether it kept the limit (None: undecided), and
+whether it is a baseline."""
 
 
 def stress_scatter(
     name: str, points: Sequence[StressPoint], tolerance: float, window: str, title: str, desc: str
 ) -> tuple[str, str]:
-    """The figure for a screen and for a phone."""
+    """Sharpe ratios against drawdowns under stress, for a screen and for a phone."""
 
     def draw(called: str, width: float) -> Drawn:
         height = 400.0 if width == WIDE else 440.0
@@ -299,7 +299,7 @@ def stress_scatter(
 def _stressed(
     points: Sequence[StressPoint], across: Scale, down: Scale, taken: list[Box], inside: Box, width: float
 ) -> list[svg.Element]:
-    """Whiskers, marks and names: filled passes, a cross fails, a ring alone is undecided; baselines are diamonds."""
+    """Whiskers, markers and names: filled passes, a cross fails, an empty ring is undecided; baselines are diamonds."""
     lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), list[c.Request]()
     names, spotted = shortened([name for name, *_ in points], width * 0.3, 13), list[tuple[float, ...]]()
     for _, sharpe, fall, passes, baseline in points:

@@ -1,4 +1,4 @@
-"""Net asset values over days: a figure with names at the line ends, small panels, price charts, what is brushed."""
+"""Net asset values over days: a figure with labelled lines, small panels, price charts, and data for the brush."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 
 
 def falls(nav: Floats) -> Floats:
-    """The fall from the highest value so far, as a share: 0 or negative."""
+    """The drawdown from the highest value so far, as a share: 0 or negative."""
     return np.asarray(nav / np.maximum.accumulate(nav) - 1.0)
 
 
 def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
-    """Round values that hold all of 100, the lowest and the highest, in at most ``most`` steps and two more.
+    """Round values that enclose 100, ``low`` and ``high``, in at most ``most`` + 2 steps.
 
     >>> steps(88.2, 109.0), steps(99.5, 100.2)
     ((80.0, 90.0, 100.0, 110.0), (99.0, 100.0, 101.0))
@@ -41,7 +41,7 @@ def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
 
 
 def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
-    """A path through points, in tenths of a pixel and relative moves, as short as it can be written.
+    """A path through points, in tenths of a pixel and relative moves, as short as possible.
 
     >>> drawn([0, 10, 20], [5, 4.7, 6.2])
     'M0 5l10-.3 10 1.5'
@@ -57,19 +57,19 @@ def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
     return f"M{tenth(tenths[0][0])} {tenth(tenths[0][1])}l{rest or '0 0'}"
 
 
-# --- a stretch of days read off a figure of paths: what the script ``brush.js`` is given, never read from pixels ------
+# --- the data with which ``brush.js`` reads a range of days off a figure, instead of from pixels ----------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """The days of paths, and each line's name with its values in seven digits without the point: ratios are read."""
+    """Data for the brush: the days, and each line's name and its values as seven-digit integers (only ratios count)."""
 
     days: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
 
 
 def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
-    """What can be brushed, or None where a path has fewer than two days, lacks a day or is not above zero.
+    """The brush of some lines, or None if a line has fewer than two days, lacks a day or is not positive.
 
     >>> import numpy as np
     >>> brush_of(["start", "1 May"], [("Alder", np.array([100.0, 98.5]))])
@@ -84,26 +84,26 @@ def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush 
     return Brush(tuple(day.replace("|", "/") for day in days), tuple(wholes))  # the page joins them with bars
 
 
-# --- one net asset value against baselines, and the fall from the peak below; one path per line, so no band is drawn --
+# --- one net asset value against baselines, with its drawdown below; one path per line, so no band is drawn -----------
 
 
 Role = Literal["own", "agent", "first", "other"]
-"""Whose line it is: the one that the figure is about, one of several such, the baseline held against it, or another."""
+"""The role of a line: the subject of the figure, one of several agents, the reference baseline, or another."""
 
 _LINE: Final = 17.0
 _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 NavLine = tuple[str, Floats, str, Role, str]
-"""A name, its net asset value from the start to the last day, the words beside it, its role, and those of its fall."""
+"""A name, its net asset values from the start on, the label beside it, its role, and its drawdown label."""
 
 NavWords = tuple[str, str, str, Callable[[float], str], Sequence[str]]
-"""Beside the lines' own names: of the start, of the fall, of the deepest one, what sets the numbers of the axes, and
-the names of the days after the start, in short; without names they are numbered."""
+"""Labels: of the start, the drawdown panel and the maximum drawdown; a function that formats the axes; and the short
+names of the days after the start (numbered if empty)."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plane:
-    """Where things stand: the axis of days, both panels, and how many points a line has."""
+class _Layout:
+    """The layout of a figure: the axis of days, both panels, and the maximum points of a line."""
 
     left: float
     right: float
@@ -113,14 +113,14 @@ class _Plane:
     points: int
 
     def selection(self) -> svg.Rect:
-        """The mark of a chosen stretch, empty until the script widens it, with where the days lie in percent."""
+        """The rectangle of the brush, empty until the script widens it, with the axis of days in percent."""
         area = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
         share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
         area.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
         return area
 
     def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
-        """A path through values, thinned to what can be seen: both ends and the deepest fall always among them."""
+        """A path through values, thinned to the visible points: both ends and the maximum drawdown always included."""
         points = np.arange(len(nav))
         if len(nav) > self.points:
             chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
@@ -129,15 +129,15 @@ class _Plane:
         return drawn(xs, np.array([scale(float(values[at])) for at in points]))
 
 
-_WIDE_PLANE: Final = _Plane(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
-_NARROW_PLANE: Final = _Plane(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
-_HISTORY: Final = _Plane(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
+_WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
+_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
 def nav_figure(
     name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
 ) -> tuple[str, str]:
-    """The figure at both widths; with ``log`` it has a second upper panel on a logarithmic axis, hidden at first."""
+    """Net asset values and drawdowns at both widths; with ``log`` a second, hidden panel has a logarithmic axis."""
     # A class for each line; baselines beyond the first differ in their dashes.
     roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
     for at, role in enumerate(roles):
@@ -159,7 +159,7 @@ def nav_figure(
             logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
         elements: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
-        # The last day ends at its tick: labels of the lines begin beside it. Words that touch the ends are left out.
+        # The last day's label ends at its tick, beside the line labels; labels that would overlap are omitted.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
         taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
         for day, text in words_of.items():
@@ -174,7 +174,7 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Plane,
+    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Layout,
     navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
@@ -185,12 +185,12 @@ def _values_on(
         parts.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
     heights, bottom, room = [up(float(nav[-1])) for nav in navs], box.nav[1] + _LINE / 2, box.width - box.right - 20
     order = sorted(range(len(heights)), key=lambda k: heights[k])
-    # Where a name does not fit beside its return it stands above it, as long as there is room for all.
+    # A name that does not fit beside its return is set above it, if there is room for all.
     two = {k for k in order if text_width(f"{lines[k][0]} {lines[k][2]}", 13) > room}
     two = two if _LINE * (len(order) + len(two)) <= bottom else set()
     places = c.apart([heights[k] for k in order], [_LINE * (1 + (k in two)) for k in order], bottom)
     beside = 0.0 if two else max(text_width(f" {end}", 13) for _, _, end, *_ in lines)
-    # An ellipsis is wider than other characters are taken to be.
+    # An ellipsis is wider than the width estimated for other characters.
     names = shortened([name for name, *_ in lines], room - beside, 13)
     for k, y in zip(order, places, strict=True):
         _, _, end, role, _ = lines[k]
@@ -203,7 +203,7 @@ def _values_on(
 
 
 def fall_steps(deepest: float) -> tuple[float, ...]:
-    """Two or three round falls in percent that hold the deepest, from 0.
+    """Two or three round drawdowns in percent, from 0, that include the deepest.
 
     >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
     ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
@@ -212,8 +212,8 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
-    """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
+def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
+    """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     styled = sorted(
         (row for row in zip(lines, styles, strict=True) if row[0][3] in order), key=lambda row: order.index(row[0][3])
@@ -245,7 +245,7 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
 
 
 def day_ticks(days: int) -> tuple[int, ...]:
-    """The start, some round days and the last one.
+    """The start, some round days and the last day.
 
     >>> day_ticks(61), day_ticks(1), day_ticks(250)
     ((0, 20, 40, 61), (0, 1), (0, 50, 100, 150, 200, 250))
@@ -256,7 +256,7 @@ def day_ticks(days: int) -> tuple[int, ...]:
 
 
 def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
-    """The closes of one asset at phone width, with the lowest and the highest named."""
+    """The closes of one asset at phone width, with the lowest and the highest labelled."""
     low, high, top, bottom, height = min(closes), max(closes), 12.0, 104.0, 128.0
     # As many decimals as it takes to tell the lowest from the highest, at least two.
     digits = next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
@@ -278,7 +278,7 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
 def history_panels(
     name: str, histories: Sequence[tuple[str, Floats]], baseline: Floats | None, tolerance: float
 ) -> tuple[str, tuple[str, ...]]:
-    """The line of equal weight, once for all panels, and a panel for each model: 1.0 on the first trading day."""
+    """The equal-weight line, once for all panels, and a panel per model: net asset value, from 1.0, and drawdown."""
     box = _HISTORY
     left, right = box.left, box.right
     navs = [nav for _, nav in histories] + ([] if baseline is None else [baseline])
@@ -295,7 +295,7 @@ def history_panels(
         parts += c.rungs(up, left, right, rungs)
         parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
         parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
-        # The number below the deepest point, and below the limit where it would stand on its line.
+        # The number is below the deepest point, and below the limit if it would overlap its line.
         lowest, moves = int(fall.argmin()), box.moves(nav, -fall, down)
         text = f"{number(100 * min(float(fall[lowest]), 0.0), 1)}\u00a0%"
         x, half = left + lowest / max(len(fall) - 1, 1) * (right - left), text_width(text, 12) / 2

@@ -1,4 +1,4 @@
-"""From datasheets to pages and figures: self-contained, escaped, silent on the network, ordered by name alone.
+"""Datasheets as pages and figures: self-contained, escaped, without network access, sorted only by name.
 
 The page of a judge, its summary as one picture, and the page of several judges, on which nothing is a ranking."""
 
@@ -30,7 +30,7 @@ FOOT: Final = (
     "Every number is a measurement with its denominator, interval and method. Nothing on this page ranks judges."
 )
 NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is known."
-"""What stands for the chips of a log."""
+"""Shown in place of the summary chips for a log."""
 
 PEERS: Final = 4
 _UNDEFINED: Final = "Undefined values are named, never shown as zero."
@@ -39,11 +39,11 @@ _LED: Final = 2.0
 _GATES: Final = "dominance, length, leakage, both orders, duplicates"
 
 
-# --- the head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the instrument ---
+# --- the head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the judge card ---
 
 
 def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
-    """The judge in plain words, counts first; a count leads to its row."""
+    """The judge in plain words, counts first; each count links to its row."""
     log, lines = sheet.is_log, list[b.Inline]()
 
     def counts(share: Measurement) -> b.Inline:
@@ -60,7 +60,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
         lines.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
-        # By which mechanism, with the pairs that show it; nothing where the decomposition is not there.
+        # The mechanism, with the pairs that show it; nothing without the decomposition.
         why: b.Inline = ""
         stable, positional, one_sided, *_ = sec.pair_counts(sheet)
         if known(sheet.part("stable")) and stable + positional + one_sided:
@@ -75,7 +75,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
             shares = f"{count(positional)} by position, {count(stable)} by text, {count(one_sided)} in one order only"
             why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
         lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
-    # How often it names the better text, where a log says which that is.
+    # How often it names the better text, if the log labels that.
     calls, pairs = sheet.base_one("truth.accuracy"), sheet.base_one("truth.both")
     if known(calls):
         between = ends_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
@@ -100,12 +100,12 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
 
 
 def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
-    """A word about each axis, and the rule that chose it; none of a log."""
+    """A word about each axis and the rule that chose it; empty for a log."""
     return [] if sheet.is_log else [chip_words(text) for text in sheet.sheet.sketch]
 
 
 def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
-    """The instrument card: what was asked, with what, and how often."""
+    """The judge card: model, prompts, texts, calls and gates."""
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
@@ -120,7 +120,7 @@ def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
         quality = "their quality is not known, and no manifest names them"
         quality = "a column says which is better" if sheet.known("truth.accuracy") else quality
         facts.append(("Texts", b.noted(tasks, f"of a log: {quality}")))
-        if log := record.log:  # where it is from, which of its rows were read, and what its labels were taken to name
+        if log := record.log:  # its source, the rows that were read, and the meaning of its labels
             chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
             rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
             digest = f"{log['format']}, sha256 {short_hash(log['sha256'])}"
@@ -138,7 +138,7 @@ def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
     return tuple(facts)
 
 
-# --- the summary as one picture that stands alone, reads at 1120 px and prints in greyscale ---------------------------
+# --- the summary as one standalone picture, legible at 1120 px and printable in greyscale -----------------------------
 
 
 _MARGIN: Final = 24.0
@@ -146,16 +146,16 @@ _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
 def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
-    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
+    """The summary as one picture: profile, axes map, curve, decomposition, operating points, scatter, null pairs."""
     drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
     keyed = [
         ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
         ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
         ("near", sec.near_plot(sheet)),
     ]  # fmt: skip
-    # An even number of figures; what a log cannot give is not among them.
+    # An even number of figures, without those that a log cannot give.
     plots = [(key, plot) for key, plot in keyed if not sheet.is_log or key in ("parts", "scatter")]
-    # The styles with every colour written out; dark and forced colours are for pages: a picture keeps its paper.
+    # The styles with literal colours; dark and forced colours apply to pages only.
     light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
     tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
     style = re.sub(r"var\(--([a-z0-9]+)\)", lambda match: tokens[match[1]], style)
@@ -176,7 +176,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
         y += 20
     y += 14
     for pair in zip(plots[::2], plots[1::2], strict=True):
-        # Both figures stand below as many lines of caption as the longer one needs.
+        # Both figures start below the longer of the two captions.
         captions = [_wrapped(plot.caption, HALF, 12) if plot.draw else [] for _, plot in pair]
         head, heights = 34.0 + 16 * max(map(len, captions)), list[float]()
         for x, (key, plot), caption in zip((0.0, float(WIDE - HALF)), pair, captions, strict=True):
@@ -208,7 +208,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:
-    """A text in lines that fit."""
+    """A text split into lines of at most ``width``."""
     rows: list[str] = []
     for word in text.split(" "):
         if rows and text_width(f"{rows[-1]} {word}", size) <= width:
@@ -236,10 +236,10 @@ def judge_page(
     sheet: r.DatasheetIndex, fit: Sequence[r.DatasheetIndex], unfit: Sequence[r.DatasheetIndex], every: b.Table,
     *, up: bool,
 ) -> b.Page:  # fmt: skip
-    """The page of one judge; ``every`` is the table of all measurements, which has its own page where it is long."""
+    """The page of one judge; ``every`` is the table of all measurements, on a separate page if it is long."""
     drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
     planted, seeing, ladder = sec.planted_section(sheet), seeing_plots(sheet, drawn), sec.ladder_table(sheet)
-    # What a log cannot give, each with its reason.
+    # Quantities that a log cannot give, each with the reason.
     absent = [(what, why) for name, what, why in _ABSENT if log and not sheet.known(name)]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
     slot = sheet.part("slot_1_share")
@@ -262,10 +262,10 @@ def judge_page(
         lead = "Not measured, because it needs texts that were built for it."
         sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
-    total = counted(len(every.rows), "measurement")
-    own, none = sheet.rows_page == sheet.page, b.Text("No measurement is in this datasheet.")
+    size = counted(len(every.rows), "measurement")
+    own, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
     rows = (
-        b.Group(f"Show {total}", (every,), folded="phone") if own else b.Text(b.Linked(f"All {total}", sheet.rows_page))
+        b.Group(f"Show {size}", (every,), folded="phone") if own else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
     )
     sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows if every.rows else none,)))
     not_claimed = b.Items(tuple(prose(text, 400) for text in sheet.sheet.non_claims))
@@ -280,16 +280,16 @@ def judge_page(
     if planted:
         rule = f"A rule with planted flaws. {planted.lead} "
         notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
-    # The judge in plain words, beside what was asked of it.
+    # The judge in plain words, next to its card.
     words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
-    profile: list[b.Block] = [b.Text(words or "Nothing was measured.", "profile")]
+    profile: list[b.Block] = [b.Prose(words or "Nothing was measured.", "profile")]
     if sketch:
         rules = b.Items(tuple((b.bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch))
         profile.append(b.Items(tuple(word for word, _ in sketch), "chips"))
         profile.append(b.Group("Sketch by stated rules, descriptive only", (rules,), folded="closed"))
     figure = b.Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
     profile += b.notes((NO_SKETCH if log else "", sec.flip_note(sheet), figure))
-    card = b.Group("The judge", (b.Facts(facts_of(sheet), wide=False),), level=2)
+    card = b.Group("The judge", (b.Terms(facts_of(sheet), wide=False),), level=2)
     lede = "A datasheet of one judge under stated prompts and one set of texts."
     of = f"texts {short_hash(clean(manifest))}" if manifest else "verdicts of a log" if log else "no manifest"
     if log:
@@ -297,7 +297,7 @@ def judge_page(
     return b.Page(
         sheet.page, f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
         f"{lede} It describes; it does not rank judges.", tuple(sections),
-        (*b.notes((notice,), "notice"), b.Beside((tuple(profile), (card,)), "cols")),
+        (*b.notes((notice,), "notice"), b.Columns((tuple(profile), (card,)), "cols")),
         up=b.Linked("All judges", COMPARISON) if up else "",
         contents=tuple((section.id, short[section.id]) for section in sections if section.id in short),
         foot=(f"Datasheet of {of}. ", FOOT), here=JUDGES, styles=_STYLES,
@@ -305,7 +305,7 @@ def judge_page(
 
 
 def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
-    """What a judge does where it should not choose."""
+    """The figures on preferences where the judge should have none."""
     if sheet.is_log:
         return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
     maps = [sec.map_plot(name, drawn) for name in ("axes", "scatter")]
@@ -313,7 +313,7 @@ def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> t
 
 
 def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
-    """The ladder and the strict prompt; a log has neither, and says so once."""
+    """The figures of the quality ladder and the strict prompt; empty for a log without either."""
     plots = (sec.curve_plot(drawn), sec.segment_plot(sheet))
     return () if sheet.is_log and not any(plot.draw for plot in plots) else plots
 
@@ -339,12 +339,12 @@ _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
 
 
 def comparison_lead(sheets: Sequence[r.DatasheetIndex]) -> str:
-    """How many judges there are."""
+    """The number of judges, and that they are not ranked."""
     return f"{counted(len(sheets), 'judge')}, listed alphabetically, not ranked."
 
 
 def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Measurement]) -> b.Page:
-    """The page of judges that are in alphabetical order already."""
+    """The page of several judges, which are in alphabetical order already."""
     drawn, notes = sheets[:DRAWN], list[str]()
     if not all(r.comparable(sheets[0].sheet, sheet.sheet) for sheet in sheets):
         groups: dict[tuple[str, str, str], list[str]] = {}
@@ -375,7 +375,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         f"Estimate and interval{' under the instruction that allows ties' if whole else ''}. The page of each judge "
         "has all, with n and method."
     )
-    # The main quantities, one judge a column; rows that no judge has are left out.
+    # The main quantities, one column per judge; rows that no judge has are omitted.
     for name, labels in (*_ARMED, *_UNARMED):
         own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
         measured = [s.base_one(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
@@ -386,12 +386,12 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         elif "condition" in labels and not log:
             title = f"{title}, {r.kind_words(labels['condition'])}"
         if any(map(known, measured)) and (own or not log or "condition" not in labels):
-            # Many judges with a link in every cell would be a page that is too long; only their names are links then.
+            # With many judges, links in every cell would make the page too long; only names are links then.
             cells = map(_cell, sheets, measured)
             lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
     named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
     table = b.Table(named, tuple(lines), frozenset(range(1, len(named))), "")
-    rows = table if table.rows else b.Text("No quantity of this table was measured.")
+    rows = table if table.rows else b.Prose("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.every(name)), *agreement)}
@@ -423,7 +423,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
 
 
 def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
-    """A judge in a list: its name, its model and what stands out."""
+    """A judge in a list: its name, its model and its summary chips."""
     words = [word for word, _ in chips(sheet)]
     model = clean(sheet.sheet.model, 80) or "model not stated"
     return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(words)) if words else ())
@@ -433,7 +433,7 @@ def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
 
 
 def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
-    """The curve of every judge along the ladder, and what being strict changes; each a cell, two in a line."""
+    """Small figures of every judge, two per line: its curve along the ladder, and the effect of the strict prompt."""
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
     both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
@@ -492,7 +492,7 @@ def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
 
 
 def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
-    """What stands around the pages of judges that were measured by themselves, in no study."""
+    """The frame of the pages of judges that were measured on their own, without a study."""
     around = site if site.runs else Site(home=first)
     return Frame(study="", mark="", nav=(Link(JUDGES, first, "Judges"),), site=around)
 
@@ -527,7 +527,7 @@ def render_datasheet(
 def render_comparison(
     sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None
 ) -> Mapping[str, str]:
-    """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them."""
+    """Several judges on one page, sorted by name: small multiples and one table. Judges are not ranked."""
     names = [sheet.judge for sheet in sheets]
     one = "a comparison needs one of each judge"
     problems = [Problem("judge", f"{name!r} has two datasheets; {one}") for name in repeated(names)]

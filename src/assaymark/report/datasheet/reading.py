@@ -1,4 +1,4 @@
-"""A datasheet, opened: its measurements by name and labels, and the words of pages for conditions, steps and values."""
+"""Look-ups of a judge's datasheet by name and labels, and the words of pages for conditions, steps and values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
-from assaymark.report.blocks import Beside, Figure, Group, Index, Table, Text, by_name
+from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
 from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, both, told
-from assaymark.report.text import Known, signed, sizes, state_words, words
+from assaymark.report.text import KnownValue, signed, sizes, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
 SAME: Final = "same_subset"
 MORE: Final = "-measurements"
-"""What the name of a page ends with that holds the measurements of a long datasheet."""
+"""Suffix of the file name of the page with the measurements of a long datasheet."""
 TOGETHER: Final = 230
-"""More measurements than this get a page of their own, so that the datasheet stays within its size."""
+"""Maximum number of measurements on the datasheet's own page; more get a separate page, which limits its size."""
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
@@ -60,28 +60,28 @@ GROUPS: Final[Mapping[str, str]] = {
     "other": "Filler, replies, repeats", "point": "One text at a time", "people": "People", "drift": "Drift",
     "more": "Further",
 }  # fmt: skip
-"""The groups of the table of every measurement, in its order."""
+"""The groups of the table of all measurements, in its order."""
 
 
 def group_of(name: str) -> str:
-    """The group of a measurement's name in the table of all."""
+    """The group of a measurement's name in the table of all measurements."""
     return _TITLES.get(name, ("more", ""))[0]
 
 
 RANKS: Final[Mapping[str, int]] = {name: at for at, name in enumerate(_TITLES)}
-"""The place of a measurement's name in the table of all; unknown names are last."""
+"""The position of a measurement's name in the table of all measurements; unknown names come last."""
 
 
 def title_of(name: str, log: bool = False) -> str:
-    """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false."""
+    """The title of a measurement. A log's texts are not known to be equal, so no preference there is called false."""
     if log and name in _LOG_TITLES:
         return _LOG_TITLES[name]
     return _TITLES.get(name, ("", clean(name, 60)))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatasheetIndex(Index):
-    """A `Datasheet` with its look-ups, by labels beside the judge. Build one with `DatasheetIndex.of`."""
+class DatasheetIndex(MeasurementIndex):
+    """A `Datasheet` with its look-ups, by labels other than the judge. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
     name: str
@@ -91,14 +91,14 @@ class DatasheetIndex(Index):
 
     @classmethod
     def of(cls, sheet: Datasheet) -> DatasheetIndex:
-        """Index a datasheet once."""
+        """Index a datasheet."""
         raw = [m.labels for m in sheet.measurements if m.name == "delta0.raw" and m.value is not None]
         prompts = {m.labels["prompt"] for m in sheet.measurements if "prompt" in m.labels}
         base = BASE if BASE in prompts or not prompts else min(prompts - {STRICT} or prompts)
         conditions = {labels.get("condition", "") for labels in raw if labels.get("prompt", base) == base}
         condition, items = SAME if SAME in conditions or not conditions else min(conditions), []
         for m in sheet.measurements:
-            # What only built texts can give is said once in words, not row by row.
+            # A log lacks what needs built texts; one sentence states that instead of many rows.
             built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 items.append(m)
@@ -108,56 +108,56 @@ class DatasheetIndex(Index):
 
     @property
     def is_log(self) -> bool:
-        """Whether the verdicts were made elsewhere, on texts of unknown quality."""
+        """True if the datasheet is from a log: verdicts made elsewhere, on texts of unknown quality."""
         return self.sheet.source == "log"
 
     @property
     def page(self) -> str:
-        """Where its page lies."""
+        """The path of the judge's page."""
         return datasheet_path(self.sheet.judge)
 
     @property
     def rows_page(self) -> str:
-        """Where its measurements stand row by row: on its page, or on one of their own where they are many."""
+        """The path of the page with all measurements: the judge's page, or a separate one if there are many."""
         return f"{self.page.removesuffix('.html')}{MORE}.html" if len(self.rows) > TOGETHER else self.page
 
     def base_one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels under the base arm."""
+        """The measurement with exactly these labels under the base prompt."""
         return self.one(name, prompt=self.base, **labels)
 
     def part(self, name: str, prompt: str | None = None) -> Measurement | None:
-        """A part of the decomposition on the pairs that the figures show."""
+        """A part of the decomposition of preferences, for the pairs that the figures show."""
         return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
-    def steps(self, name: str, prompt: str) -> dict[float, Known]:
-        """What was measured along the ladder of an arm, by step, in ascending order."""
+    def steps(self, name: str, prompt: str) -> dict[float, KnownValue]:
+        """The measurements along the quality ladder under a prompt, by step in ascending order."""
         by_delta = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
         return dict(sorted(by_delta.items()))
 
 
 def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
-    """All datasheets, by name: no page is ordered by a value."""
+    """All datasheets by judge name: no page is sorted by a value."""
     return tuple(DatasheetIndex.of(sheet) for sheet in sorted(sheets, key=lambda s: s.judge))
 
 
 def comparable(first: Datasheet, second: Datasheet) -> bool:
-    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both."""
+    """True if two judges saw the same texts under the same base prompt, so that one figure may show both."""
     same = (first.source, first.manifest) == (second.source, second.manifest)
     return same and first.prompts.get(BASE) == second.prompts.get(BASE)
 
 
 def shown_name(judge: str) -> str:
-    """A judge's name as it is set: one line, at most 80 characters, nothing that XML forbids."""
+    """A judge's name as printed: one line, at most 80 characters, nothing that XML forbids."""
     return clean(judge, 80) or "(no name)"
 
 
 def xml_safe(text: str) -> str:
-    """A text without the two characters that XML forbids."""
+    """A text without the two noncharacters that XML forbids."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 def datasheet_path(judge: str) -> str:
-    """Where a judge's page lies. Names that are no safe file name keep what is safe, and get a hash.
+    """The path of a judge's page. A name that is unsafe as a file name is reduced to its safe part and a hash.
 
     >>> datasheet_path("quay-j"), datasheet_path("../Quay J")
     ('datasheet/quay-j.html', 'datasheet/quay-j-0a2715ab.html')
@@ -174,13 +174,13 @@ def row_anchor(measurement: Measurement) -> str:
 
 
 def hits(measurement: Measurement) -> int:
-    """How many of ``n`` a share counts."""
+    """The count behind a share: how many of ``n``."""
     counted = measurement.detail.get("count")
     return int(counted) if isinstance(counted, int) else round((measurement.value or 0.0) * measurement.n)
 
 
 def of_n(measurement: Measurement, *, none: str = "none") -> str:
-    """A share as its counts."""
+    """A share as counts: so many of ``n``."""
     n_hits = hits(measurement)
     return f"{count(n_hits) if n_hits else none} of {count(measurement.n)}"
 
@@ -190,7 +190,7 @@ def _key(measurement: Measurement) -> str:
     return measurement_id(measurement.name, labels)
 
 
-# A figure of a datasheet before it has a width: its words, its drawing, and the same numbers as a table.
+# A figure of a datasheet before its width is known: its words, its drawing, and its numbers as a table.
 
 
 Draw = Callable[[str, float], Drawn]
@@ -198,7 +198,7 @@ Draw = Callable[[str, float], Drawn]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure: ``draw`` takes a name for its patterns and a width; without it ``caption`` says why there is none."""
+    """One figure: ``draw`` takes an id prefix for patterns and a width; if it is None, ``caption`` gives the reason."""
 
     title: str
     caption: str
@@ -211,21 +211,21 @@ class Plot:
 
     @property
     def described(self) -> str:
-        """What is to be seen; of several judges what each of them shows."""
+        """The text alternative; for several judges the values of each."""
         return self.desc or told(self.judges)
 
     @property
     def figure(self) -> Figure | None:
-        """The figure for half a screen and for a phone; None where it cannot be drawn."""
+        """The figure for half a screen and for a phone; None if it cannot be drawn."""
         if self.draw is None:
             return None
         wide, narrow = both(self.name, self.title, self.described, self.draw, HALF)
         return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
 
 
-def plot_blocks(plots: Sequence[Plot]) -> Beside:
-    """Figures beside each other; where one cannot be drawn, its question and why."""
-    return Beside(tuple((plot.figure or Group(plot.title, (Text(plot.caption, "gone"),)),) for plot in plots))
+def plot_blocks(plots: Sequence[Plot]) -> Columns:
+    """Figures side by side; in place of one that cannot be drawn, its title and the reason."""
+    return Columns(tuple((plot.figure or Group(plot.title, (Prose(plot.caption, "gone"),)),) for plot in plots))
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
@@ -240,7 +240,7 @@ _TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "poi
 
 
 def about(measurement: Measurement, *, log: bool = False) -> str:
-    """What a measurement is about, beside its title and its judge.
+    """The subject of a measurement in words, apart from its title and its judge.
 
     >>> about(Measurement(name="sensitivity", labels={"judge": "j", "prompt": "strict", "delta": "0.5"}, value=None,
     ...                   n=0, n_of="", method=""))
@@ -266,17 +266,17 @@ def about(measurement: Measurement, *, log: bool = False) -> str:
 
 
 def arm_words(prompt: str) -> str:
-    """How an instruction is called."""
+    """The name of a prompt variant."""
     return ARMS.get(prompt, clean(prompt, 60))
 
 
 def kind_words(kind: str) -> str:
-    """How a kind of pairs, or of vacuum, is called."""
+    """The name of a kind of pairs or of null pairs."""
     return _KINDS.get(kind, clean(kind.replace("_", " "), 60))
 
 
 def step_words(delta: str | float) -> str:
-    """A step of the ladder in words.
+    """A step of the quality ladder in words.
 
     >>> step_words("1"), step_words(0.5), step_words("3"), step_words("1.5")
     ('one requirement', 'half a requirement', 'three requirements', '1.5 requirements')
@@ -293,7 +293,7 @@ def step_words(delta: str | float) -> str:
 
 
 def value_words(measurement: Measurement) -> str:
-    """The value in its form, or in words why there is none."""
+    """The value of a measurement in its format, or the reason why there is none."""
     name, value = measurement.name, measurement.value
     if name == "drift.verdict":
         return prose(str(measurement.detail.get("verdict", "not measured")), 60)
@@ -307,7 +307,7 @@ def value_words(measurement: Measurement) -> str:
 
 
 def threshold_words(measurement: Measurement) -> str:
-    """A detection threshold, as a bound where it is censored.
+    """A detection threshold, as a bound if it is censored.
 
     >>> threshold_words(Measurement(name="threshold", labels={}, value=5.0, n=9, n_of="calls", method="",
     ...                             detail={"censored": "right", "text": "> 5"}))
@@ -322,7 +322,7 @@ def threshold_words(measurement: Measurement) -> str:
 
 
 def interval_words(measurement: Measurement) -> str:
-    """The interval in its form; the ends of a threshold say where they are only bounds."""
+    """The interval of a measurement in its format; censored ends of a threshold are marked as bounds."""
     texts, ends = [measurement.detail.get(key) for key in ("low_text", "high_text")], t.bounds_of(measurement)
     if ends is None or measurement.name != "threshold" or None in texts:
         return t.limits(measurement, lambda low, high: span(low, high, 2 if measurement.name in _TWO else 3))
@@ -344,17 +344,17 @@ def share_words(measurement: Measurement) -> str:
 
 
 def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
-    """A measurement as cells of a table: its value, which leads to its row, its interval, and what it rests on."""
+    """A measurement as table cells: its value (linked to its row), its interval, and its sample size."""
     value = sheet.to(measurement, value_words(measurement))
     return value, interval_words(measurement), sizes(measurement)
 
 
 def capital(text: str) -> str:
-    """A text with a capital."""
+    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def missing_words(measurement: Measurement | None, what: str) -> str:
-    """Why something is not shown."""
+    """The sentence that something is not measured, with the reason."""
     why = "not measured" if measurement is None else state_words(measurement)
     return f"{what[0].upper()}{what[1:]} is {why}{'' if why.endswith('.') else '.'}"

@@ -1,4 +1,4 @@
-"""What a judge does when it should not choose, and what it notices when there is something to see."""
+"""Sections of a datasheet: false preferences, sensitivity, single texts, people, repeats, drift, planted values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
+from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, Mark
@@ -25,7 +25,7 @@ _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
 
 def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
-    """Judges on two axes, each with both intervals; with ``focus`` the page is about the first sheet.
+    """Judges on two axes, each with both intervals; with ``focus`` the page is about the first datasheet.
 
     ``axes`` has null-pair preference against stable pairs, ``scatter`` positional pairs against them: where a
     preference between equal texts comes from.
@@ -43,7 +43,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
         note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
     pairs = [(s, m, s.part("stable")) for s, m in zip(sheets, first, strict=True)]
-    # Whether the map can be drawn says the judge of the page, else the first that has both numbers.
+    # The map is drawn if the judge of the page has both numbers, or without focus if any judge has.
     lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
     _, measurement, two = lead
     if axes and not known(measurement):
@@ -70,7 +70,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
 
 
 def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
-    """The decomposition: each judge's pairs by class."""
+    """The decomposition of preferences: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
     if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
@@ -98,7 +98,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
 
 
 def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
-    """Each kind of vacuum, nearly identical texts and filler: how often a slot was named although nothing differs."""
+    """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
     graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
@@ -126,13 +126,13 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
 
 
 def pair_counts(sheet: r.DatasheetIndex) -> tuple[int, ...]:
-    """How many pairs are in each class of `PARTS`; classes that were not measured have none."""
+    """The number of pairs in each class of `PARTS`; 0 for classes that were not measured."""
     parts = (sheet.part(name) for name, _, _ in charts.PARTS)
     return tuple(int(m.detail.get("pairs") or round(m.value * m.n)) if known(m) else 0 for m in parts)
 
 
 def identity(sheet: r.DatasheetIndex) -> str:
-    """In words and numbers, that the parts of the decomposition make up the calls that named a slot."""
+    """The sum, in words and numbers, of the parts of the decomposition: the calls that named a text."""
     stable, other = sheet.part("stable"), sheet.part("other")
     if not known(stable):
         return ""
@@ -146,7 +146,7 @@ def identity(sheet: r.DatasheetIndex) -> str:
 
 
 def flip_note(sheet: r.DatasheetIndex) -> str:
-    """The number that other tools print, with what it hides."""
+    """The flip rate that other tools print, with the number of pairs that it ignores."""
     flips = sheet.part("flip_rate")
     if flips is None:
         return ""
@@ -160,7 +160,7 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
 
 
 def quiet_answer(sheet: r.DatasheetIndex) -> str:
-    """One sentence for the head of the section."""
+    """The lead sentence of the section on false preferences."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
     shares = ((sheet.base_one("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
     named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if known(m)]
@@ -178,7 +178,7 @@ _RATES = (
 
 
 def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
-    """Sensitivity along the ladder, with the threshold of the first judge on the axis."""
+    """Sensitivity along the quality ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     curves = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not curves[0].points:
@@ -192,7 +192,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
-    # The thresholds of the peers in words, and what a bound means.
+    # The thresholds of the peers in words, and the meaning of bounds.
     parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if known(s.base_one("threshold"))]
     remarks = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
     censored = {m.detail.get("censored") for s in sheets if known(m := s.base_one("threshold"))}
@@ -210,7 +210,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
 
 
 def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
-    """The share at each step and the threshold of every judge."""
+    """The share at each step and the threshold of every judge, in words."""
     judges = []
     for at, sheet in enumerate(sheets):
         steps = sheet.steps("sensitivity", sheet.base)
@@ -221,7 +221,7 @@ def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
 
 
 def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.Curve:
-    """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
+    """A judge's curve, with its threshold if ``foot`` is set; without points if the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
     points = tuple((delta, m.value, bounds_of(m)) for delta, m in steps.items())
     threshold = sheet.base_one("threshold")
@@ -235,7 +235,7 @@ def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.
 
 
 def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
-    """All rates at every step, arm by arm; the undefined ones too, where the ladder was run at all."""
+    """All rates at every step, prompt by prompt, including undefined ones; None if the ladder was not run."""
     rows = []
     for prompt in dict.fromkeys((sheet.base, *sheet.sheet.arms)):
         run = sheet.steps("sensitivity", prompt)
@@ -260,7 +260,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
 
 
 def seeing_answer(sheet: r.DatasheetIndex) -> str:
-    """One sentence for the head of the section."""
+    """The lead sentence of the section on sensitivity."""
     threshold = sheet.base_one("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the detection threshold")
@@ -273,7 +273,7 @@ def seeing_answer(sheet: r.DatasheetIndex) -> str:
 
 
 def threshold_line(sheet: r.DatasheetIndex) -> str:
-    """A threshold with its interval, or why there is none."""
+    """A threshold with its interval, or the reason why there is none."""
     threshold = sheet.base_one("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the threshold").rstrip(".")
@@ -294,7 +294,7 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
         cells = (r.measured_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
         rows.append((r.arm_words(prompt), *chain.from_iterable(cells)))
     heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
-    # What the small differences were lost to, and what became of the largest one.
+    # The outcomes at small differences under the strict prompt, and at the largest.
     steps, wrong, ties = (sheet.steps(name, STRICT) for name in ("sensitivity", "wrong_rate", "tie_rate"))
     lost = []
     if ONE in ties and ONE in wrong:
@@ -315,14 +315,14 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
 
 
 def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
-    """The operating point of an arm, where both of its shares were measured."""
+    """The operating point under a prompt; None unless both of its shares were measured."""
     raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt).get(ONE)
     if not known(raw) or seen is None:
         return None
     return charts.MapPoint(r.arm_words(prompt), raw.value, seen.value, bounds_of(raw), bounds_of(seen))
 
 
-# Every measurement as a row, with what was planted where the judge is a built-in one.
+# Every measurement as a row, with the planted value for a built-in judge.
 
 
 _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
@@ -330,14 +330,14 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
 
 
 def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, arm and step, none left out; ``rests`` gives the answers that one was computed from."""
+    """All measurements by kind, prompt and step; ``rests`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
         value, links, method = planted.get(m.id), rests(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
         leads = leads or bool(links)
-        if sheet.is_log:  # nothing about a log's texts is known but that some are one text
+        if sheet.is_log:  # of a log's texts only identity is known
             method = method.replace("false preference", "preference")
             method = method.replace("vacuum calls", "calls with one text in both slots")
         if isinstance(wilson := m.detail.get("wilson"), Mapping):
@@ -351,9 +351,9 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
             Styled(why or "no reason given", "un") if state else r.interval_words(m),
             sizes(m), (f"{method} ", spaced(links)) if links else method,
         )  # fmt: skip
-        rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
-    # The level of the intervals, where they share one.
+    # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
     level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
     method = "Method, and what it rests on" if leads else "Method"
@@ -366,7 +366,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
 
 
 def planted_section(sheet: r.DatasheetIndex) -> Section | None:
-    """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
+    """The planted values compared with the measured intervals; None for a judge without planted values."""
     planted, measured = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
@@ -421,7 +421,7 @@ def _inside(measurement: Measurement, value: float) -> bool:
     return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
 
 
-# --- the other questions: one text at a time, beside people, the same question again, and drift -----------------------
+# --- other sections: one text at a time, agreement with people, repeatability, and drift ------------------------------
 
 
 _OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
@@ -442,9 +442,9 @@ _POINTS: Final = (
 
 
 def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
-    """A section for each of these questions that the datasheet has measurements of."""
+    """A section for each of these topics that the datasheet has measurements of."""
     sections = [_pointwise(sheet)]
-    # How the judge grades beside people, and how two people do.
+    # The agreement of the judge with people, and of two people.
     graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
     if graded:
         whole = {m.name: m for m in graded if m.labels.get("dimension") == AGGREGATE}
@@ -477,7 +477,7 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
 def _section(
     id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, said: Sequence[str] = ()
 ) -> Section:
-    """A section with its answer, its figures, what has to be read with them, and a table of what has no figure."""
+    """A section with its answer, its figures, its remarks, and a table of measurements without a figure."""
     blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
     return Section(id, title, answer, (*blocks, *notes(said), *tables))
@@ -498,7 +498,7 @@ def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Tab
 
 
 def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
-    """How a rubric judge scores nothing, what a requirement and mere length are worth to it."""
+    """The section on scores of single texts: for no content, per requirement met, and for length alone."""
     orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), list[str](), False
     for name, title, caption, template in _POINTS:
         items = list(sheet.every(f"point.{name}"))
@@ -521,7 +521,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
         answer = f"By dimension, {listing(parts)}."
     told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
     said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
-    # How to read the worth of length, and in how many pairs of texts none could show.
+    # The meaning of the length effect, and the number of pairs where the scale's end hides it.
     lengths = list(sheet.every("point.verbosity"))
     if found := [m for m in lengths if known(m)]:
         said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
@@ -539,7 +539,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
 
 
 def _drift(sheet: r.DatasheetIndex) -> Section | None:
-    """Old against new; None where no comparison was made."""
+    """The section on drift from an older datasheet; None if they were not compared."""
     shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
     if not shifts and verdict is None:
         return None
@@ -550,7 +550,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         of = measurement.labels.get("of", "")
         return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
 
-    # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
+    # The figure first shows shifted quantities, then the base prompt on texts that differ only in wording.
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[AxisRow](), list[tuple[str, ...]]()
     for m in shifts:
         of, holm = m.labels.get("of", ""), t.p_of(m, "p_holm", otherwise="not given")
@@ -562,7 +562,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
             drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, bounds_of(m), filled))
         holm = holm.removeprefix("p ").removeprefix("= ")
         cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
-    # What the verdict on these differences is.
+    # The verdict on these differences.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
     word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)
     alpha, tests, widest = (detail.get(key) for key in ("alpha", "tests", "widest"))
@@ -592,7 +592,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
 
 
 def of_words(of: str) -> str:
-    """What a drift is of, in words.
+    """The quantity that drifted, in words.
 
     >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
     ('Sensitivity, one requirement apart', 'Null-pair preference, strict about ties', 'odd[')

@@ -1,4 +1,4 @@
-"""Pages of a benchmark run: what is supported, the stages, the histories, the questions, and every episode."""
+"""Pages of a benchmark run: supported claims, stages, histories, questions, and every episode."""
 
 # ruff: noqa: F401, I001  # what is not in __all__ is for tests and for the pages of several tracks
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         BenchmarkIndex, BenchRun, claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
     )  # fmt: skip
     from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, sentences, tier_cuts
-    from assaymark.report.portbench.records import BenchTrail, questions_section
+    from assaymark.report.portbench.records import BenchProvenance, questions_section
     from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
     from assaymark.report.text import EQUAL_WEIGHT
 

@@ -1,4 +1,4 @@
-"""What the pages of a benchmark are made from, what may be said of it, and the tables of its leaderboards.
+"""The data behind the pages of a benchmark, its claims, and the tables of its leaderboards.
 
 Measurements by name and labels:
 
@@ -32,20 +32,20 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Index, Segments, WithheldGroup, by_name
+from assaymark.report.blocks import MeasurementIndex, Segments, WithheldGroup, by_name
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.text import NBSP, clean, count, number, percent, prose
 
 ALL: Final = "all"
-"""The leaderboard over all profiles, and the label ``profile`` of what was measured over all of them."""
+"""The leaderboard over all profiles, and the label ``profile`` of measurements over all profiles."""
 
 QUESTIONS: Final = "questions"
-"""The leaderboard of the questions; every other one bears the name of its profile."""
+"""The leaderboard of the questions; every other leaderboard has the name of its profile."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchRun:
-    """Everything the pages of a benchmark show."""
+    """All data that the pages of a benchmark show."""
 
     plan: BenchPlan
     plan_hash: str
@@ -57,16 +57,16 @@ class BenchRun:
     measurements: Sequence[Measurement] = ()
     results: Sequence[EpisodeResult] = ()
     baselines: Sequence[BaselineResult] = ()
-    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # of each model to the questions
-    notes: Sequence[str] = ()  # what a reader has to know
-    panel: str | None = None  # the pages on which judges graded the rationales, relative to the report
-    pool: Sequence[Question] = ()  # from which the questions were drawn
+    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # by model
+    notes: Sequence[str] = ()  # remarks for readers
+    panel: str | None = None  # the report of the judged rationales, relative to this one
+    pool: Sequence[Question] = ()  # the questions were drawn from it
     splits: Mapping[tuple[Template, Split], int] = field(default_factory=dict)  # questions of the whole set
-    others: Mapping[str, Measurement] = field(default_factory=dict)  # CEPS by the convention the plan does not score by
+    others: Mapping[str, Measurement] = field(default_factory=dict)  # CEPS under the other convention
 
     @property
     def title(self) -> str:
-        """What the pages are called."""
+        """The title of the pages."""
         return self.plan.title or "PortBench"
 
     @property
@@ -76,7 +76,7 @@ class BenchRun:
 
     @property
     def built_in(self) -> dict[str, bool]:
-        """Which models are rules of this package."""
+        """The models, each with whether it is a rule of this package."""
         return {agent.name: agent.model.startswith("reference/") for agent in self.plan.models}
 
 
@@ -90,14 +90,14 @@ STAGES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def kind_of(verdict: Verdict) -> Kind:
-    """What a claim of a benchmark says, from its id."""
+    """The kind of a benchmark claim, from its id."""
     name = verdict.claim.id.partition("[")[0]
     return next((kind for kind in KINDS if kind == name), "other")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BenchmarkIndex(Index):
-    """A `BenchRun` with its look-ups; ``results`` are those of models that lack few replies."""
+class BenchmarkIndex(MeasurementIndex):
+    """A `BenchRun` with its look-ups; ``results`` excludes models that were left out for missing replies."""
 
     run: BenchRun
     names: tuple[str, ...]
@@ -107,7 +107,7 @@ class BenchmarkIndex(Index):
 
     @classmethod
     def of(cls, run: BenchRun) -> BenchmarkIndex:
-        """Index a run once. Models are listed by name: no page is sorted by a value that no verdict supports."""
+        """Index a run. Models are listed by name: no page is sorted by a value without a supporting verdict."""
         names, named = tuple(sorted(model.name for model in run.plan.models)), by_name(run.measurements)
         verdicts, by_id = {one.claim.id: one for one in run.verdicts}, {item.id: item for item in run.measurements}
         lacking = [item for item in named.get(MISSING, ()) if item.labels["part"] == PIPELINE]
@@ -117,15 +117,15 @@ class BenchmarkIndex(Index):
 
     @property
     def profile(self) -> str:
-        """What most measurements are of: all profiles together, or the only one."""
+        """The label ``profile`` of most measurements: all profiles together, or the only one."""
         return ALL if len(self.run.profiles) != 1 else self.run.profiles[0].name
 
     def board(self, name: str | None) -> Leaderboard | None:
-        """A leaderboard by its name."""
+        """The leaderboard of a name; None if there is none."""
         return next((leaderboard for leaderboard in self.run.leaderboards if leaderboard.board.name == name), None)
 
     def shares_tier(self, board: str | None, model: str) -> bool:
-        """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
+        """True if a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
         leaderboard = self.board(board)
         return leaderboard is not None and any(model in tier and len(tier) > 1 for tier in leaderboard.tiers)
 
@@ -146,12 +146,12 @@ class BenchmarkIndex(Index):
 
     @property
     def has_pipeline(self) -> bool:
-        """Whether the stages were run."""
+        """True if the pipeline was run."""
         return bool(self.run.results or self.run.baselines or "bench.stage" in self.by_name)
 
     @property
     def has_histories(self) -> bool:
-        """Whether any model has a history in a window and profile of the plan."""
+        """True if any model has a history in a window and profile of the plan."""
         windows, profiles = ({window.name for window in those} for those in (self.windows, self.run.profiles))
         return any(len(one.nav) for one in self.results if one.window in windows and one.profile in profiles)
 
@@ -160,7 +160,7 @@ class BenchmarkIndex(Index):
         return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)
 
     def pair_level(self, board: str, first: str, second: str) -> Level:
-        """At which level the order of two models is supported, whichever it is."""
+        """The level of the supported order of two models, in either direction."""
         for high, low in ((first, second), (second, first)):
             verdict = self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
             if verdict is not None:
@@ -168,7 +168,7 @@ class BenchmarkIndex(Index):
         return "no-claim"
 
     def gate(self, model: str, profile: str) -> bool | None:
-        """Whether a model stays within a profile's limit under stress; None where neither is supported."""
+        """True if a model stays within a profile's limit under stress; None if no such verdict is supported."""
         verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
         if verdict is None or verdict.publication_level == "no-claim":
             return None
@@ -176,12 +176,12 @@ class BenchmarkIndex(Index):
         return all(m.value is not None and m.value <= float(m.detail["tolerance"]) + ROUNDING for m in falls)
 
     def window(self, name: str) -> str:
-        """How a page calls a window."""
+        """The title of a window."""
         match = next((window for window in self.windows if window.name == name), None)
         return clean((match.title or match.name) if match else name, 60)
 
     def missing(self, command: Literal["pipeline", "qa"]) -> str:
-        """That a part was not run, with the command that runs it."""
+        """The notice that a part was not run, with the command that runs it."""
         part, adds = ("The pipeline was not run", "adds it")
         if command == "qa":
             part, adds = ("The questions were not asked", "adds them")
@@ -189,38 +189,38 @@ class BenchmarkIndex(Index):
 
 
 def range_words(item: Measurement | None) -> str:
-    """The interval alone, or why there is none: a point would rank the models."""
+    """The interval alone, or the reason why there is none: a point estimate would rank the models."""
     return t.limits(item) if t.known(item) else why_none(item)
 
 
 def why_none(item: Measurement | None) -> str:
-    """Why a cell has no number, in few words: a page says once what models without a score lack."""
+    """The reason why a cell has no number, in short: a page states once why models have no score."""
     return "no score" if item is not None and item.state.startswith("no score") else t.shown(item)
 
 
 def board_title(name: str) -> str:
-    """How a page calls a leaderboard."""
+    """The title of a leaderboard."""
     return {ALL: "All profiles", QUESTIONS: "Questions"}.get(name, f"{clean(name, 40).capitalize()} profile")
 
 
 def pipeline_boards(run: BenchRun) -> tuple[Leaderboard, ...]:
-    """The leaderboards of the pipeline: over all profiles, then one a profile."""
+    """The leaderboards of the pipeline: over all profiles, then one per profile."""
     names = {profile.name for profile in run.profiles} | {ALL}
     return tuple(leaderboard for leaderboard in run.leaderboards if leaderboard.board.name in names)
 
 
 def profile_word(name: str) -> str:
-    """A profile's name as the head of a column."""
+    """A profile's name as a column header."""
     return clean(name, 24).capitalize()
 
 
-# --- what may be said, and what may not -------------------------------------------------------------------------------
+# --- supported and unsupported claims ---------------------------------------------------------------------------------
 
 PAGE: Final = 140_000
-"""Bytes of cards on one page."""
+"""Maximum bytes of cards on one page."""
 
 SHOWN: Final = 4
-"""How many sentences of a level a reader meets first."""
+"""The number of sentences of a level that are shown first."""
 
 _SCOPES: Final = {
     "first": "a first rank", "within": "a pair within the margin", "gates": "drawdown limit, counted",
@@ -229,16 +229,16 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(book: BenchmarkIndex) -> Iterator[b.Said]:
-    """The three levels in order; pairs and single models are among all claims alone."""
+def said_levels(book: BenchmarkIndex) -> Iterator[b.ClaimList]:
+    """The three levels in order; claims about pairs and single models are only on the page of all claims."""
     for level in t.LEVELS:
         mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
         groups = withheld_groups(book) if level == "no-claim" else ()
-        yield b.Said(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
+        yield b.ClaimList(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
 
 
 def front(book: BenchmarkIndex) -> list[Verdict]:
-    """The verdicts that are sentences of the first page: the first board, the limits, equal weight, the others."""
+    """The verdicts of the first page, in order: the first leaderboard, limits, equal weight, then others."""
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
 
@@ -250,16 +250,16 @@ def front(book: BenchmarkIndex) -> list[Verdict]:
     return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
-    """A supported claim with its condition and its clipboard text."""
+def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
+    """A supported claim with its condition and its text for the clipboard."""
     run, text = book.run, said_words(verdict.claim.statement)
     condition = f"{stands_in(book, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
     copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
-    return b.Quote(verdict.publication_level, text, condition, copy)
+    return b.ClaimQuote(verdict.publication_level, text, condition, copy)
 
 
 def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
-    """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
+    """A card for every verdict: by leaderboard and kind, then by name; never by which of two models is higher."""
     boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
@@ -270,7 +270,7 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
     cards = []
     for verdict in sorted(book.run.verdicts, key=place):
         level, links = verdict.publication_level, []
-        # The first measurements that it rests on; two models in alphabetical order.
+        # Its first measurements; two models in alphabetical order.
         for name in dict.fromkeys(verdict.measurements):
             if name in book.links:
                 labels = book.by_id[name].labels
@@ -280,25 +280,25 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
                 links.append((words, book.links[name]))
         rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
-        about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        sentence = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
-        why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
+        about = b.Prose((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
+        sentence = b.Prose(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        why = (b.Prose(said_words(reason), "why") for reason in verdict.reasons)
         cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (sentence, *why, about)))
     return cards
 
 
 def stands_in(book: BenchmarkIndex, models: Sequence[str]) -> str:
-    """That these models are built in, which is said wherever a sentence about them is copied; else nothing."""
+    """The notice that these models are built in, for every sentence that can be copied; else empty."""
     return stand_ins(english(), {}, book.run.built_in, models, made_by="models")
 
 
 def said_words(text: str) -> str:
-    """A sentence of a verdict as it is set: no percent sign leaves its number at the end of a line."""
+    """A sentence of a verdict with no line break before a percent sign."""
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
 def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
-    """What a claim that is not supported is about, without its direction."""
+    """The subject of an unsupported claim, without its direction."""
     subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
     board, who = book.board(verdict.claim.dimension), t.listing(subjects)
     where = clean(board.board.words, 120) if board else dimension
@@ -315,13 +315,13 @@ def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
 
 
 def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
-    """The claims of a run that are not supported in a handful of lines, with their numbers."""
+    """The unsupported claims of a run, grouped into a few lines with their numbers."""
     groups, boards, of = list[WithheldGroup](), book.run.leaderboards, defaultdict[str, list[Verdict]](list)
     for verdict in book.run.verdicts:
         if verdict.publication_level == "no-claim":
             of[kind_of(verdict)].append(verdict)
     if orders := [*of["above"], *of["first"], *of["within"]]:
-        # How many pairs of a board are not resolved, and the smallest adjusted p among them.
+        # The number of unresolved pairs of a board, and the smallest adjusted p among them.
         parts = [
             f"{board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
             f"(smallest adjusted {t.p_words(board.least)}, needed {t.alpha(round(board.alpha, 4))})"
@@ -332,7 +332,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         why: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
         groups.append(WithheldGroup(f"Any {further}ranking of the models.", why, len(orders)))
     if beats := of["beats"]:
-        # Where intervals lie, without the side of zero; and how many there are none of.
+        # The number of intervals that contain zero, of others, and of missing ones, never the side.
         items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
         ends = [bounds for item in items if (bounds := t.bounds_of(item)) is not None]
         across = sum(low <= 0 <= high for low, high in ends)
@@ -350,7 +350,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         other = "any model" if len(beats) == len(book.of_kind("beats")) else "any other model or profile"
         who = clean(book.names[0], 60) if len(book.names) == 1 else other
         groups.append(WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(beats)))
-    # Limits for which not all stress windows were run: profiles with their reasons, each reason once.
+    # Limits without all stress windows: profiles with their reasons, each reason once.
     by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for verdict in (verdict for verdict in book.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
         name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
@@ -368,7 +368,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupHead:
+class TierHeading:
     """A tier of a leaderboard; ``licensed`` says whether the score of its only member may be shown."""
 
     members: tuple[str, ...]
@@ -376,11 +376,11 @@ class GroupHead:
     words: str
     level: Level | None
     licensed: bool
-    ranks: Mapping[str, str]  # that each member can have, in words; empty where the tier says as much
+    ranks: Mapping[str, str]  # possible ranks by member, in words; empty if those of the tier
 
     @property
     def shown(self) -> b.Inline:
-        """The head as a row of a table shows it."""
+        """The tier's heading as a table row."""
         level = () if self.level is None else (" ", b.Mark(self.level, t.TAGS[self.level]))
         return (b.bold(self.places), f" {self.words}" if self.words else "", *level)
 
@@ -391,7 +391,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     for at, board in enumerate(pipeline_boards(book.run), 1):
         ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
         ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-        axis, profile, rows = score_axis(ends), board.board.name, list[b.Row]()
+        axis, profile, rows = score_axis(ends), board.board.name, list[b.TableRow]()
         over_all = profile == ALL
         heads: tuple[b.Inline, ...] = (
             "Model", *((f"{name} ", b.small(words)) for name, (words, _) in STAGES.items()),
@@ -399,7 +399,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
         for head in (*group_heads(book, board), *unscored_heads(book, board)):
-            rows.append(b.Row((head.shown,)))
+            rows.append(b.TableRow((head.shown,)))
             for model in head.members:
                 item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
                 strip, whole = "", book.to(item, range_words(item))
@@ -412,7 +412,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 remarks = (head.ranks.get(model, ""), "reference model" if mixed else "")
                 labels = {"model": model, "profile": profile, "windows": "all"}
                 cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
-                # Whether a limit, or those of all profiles, are kept.
+                # The verdict on the limit, or on those of all profiles.
                 profiles = [profile.name for profile in book.run.profiles] if over_all else [profile]
                 gates = {name: book.gate(model, name) for name in profiles}
                 limit: b.Inline = b.Styled("not decided", "gap")
@@ -422,15 +422,15 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                     verdict = b.bold("fails" if broken else "passes")
                     limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in remarks if words))
-                rows.append(b.Row((name, *cells, strip, score, limit)))
+                rows.append(b.TableRow((name, *cells, strip, score, limit)))
         ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
-            best = book.one("bench.ceiling", profile=profile, stage="CEPS")
+            top = book.one("bench.ceiling", profile=profile, stage="CEPS")
             cells = (stage_cell(book, item) for item in ceiling)
-            rows.append(b.Row(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, t.shown(best)), "")))
+            rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
+            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", book.to(top, t.shown(top)), "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
-        title, none = board_title(profile), b.Text("No model has a score on this board.", "none")
+        title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
         table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
         notes = b.notes((design_note(book, profile),))
         groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
@@ -438,7 +438,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
 
 
 def design_note(book: BenchmarkIndex, board: str) -> str:
-    """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
+    """The test of differences on a leaderboard, autocorrelation of clusters, and the smallest detectable difference."""
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
     body = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
     serial = book.one("order.autocorrelation", dimension=board)
@@ -458,18 +458,18 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
     return " ".join(body)
 
 
-def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
-    """What stands below the tiers: models that nothing is said of, and models that were left out."""
+def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+    """The groups below the tiers: models without a score, and models that were left out."""
     shares = [item for item in book.every(MISSING, part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
     for gone, words in ((False, "in S3 to S5, so no CEPS and no rank"),
                         (True, "left out: too many of the replies did not come")):  # fmt: skip
         if members := tuple(name for name in board.unscored if (name in left_out) == gone):
-            yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
+            yield TierHeading(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
-    """The tiers of a leaderboard from the top, models by name inside, each at the level that sets it apart."""
+def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+    """The tiers of a leaderboard from the top, models by name, each with the level of its separation."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
         names, size = tuple(sorted(members)), len(members)
@@ -481,12 +481,12 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
             words = words or "no other model to compare it with"
         licensed = alone or (size == 1 and level != "no-claim")
         ranks = {name: f"rank {t.ordinal_span(*board.ranks[name])} of {of}" for name in names if size > 1}
-        yield GroupHead(names, places, words, None if alone else level, licensed, ranks)
+        yield TierHeading(names, places, words, None if alone else level, licensed, ranks)
         place += size
 
 
 def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
-    """A mean score with half of its interval."""
+    """A mean score with the longer half of its interval."""
     if not t.known(item):
         return b.Share(None, why_none(item))
     ends = t.bounds_of(item)
@@ -495,7 +495,7 @@ def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
 
 
 def pass_mark(passes: bool) -> b.Mark:
-    """The mark of a limit that is kept or broken."""
+    """The icon of a limit that is kept or exceeded."""
     return b.Mark("supported" if passes else "contradicted", style="gm")
 
 
@@ -509,7 +509,7 @@ def stage_note(book: BenchmarkIndex) -> str:
     levels = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {t.listing(sorted(methods))}." if methods else "No interval can be given."
-    # How many replies could not be read, or only in part.
+    # The number of replies that could not be parsed, or only in part.
     dates = (date for result in book.run.results for date in result.dates)
     replies = Counter[str](state.state for date in dates for state in date.answers.states.values())
     total, unread = replies.total(), ""

@@ -1,6 +1,6 @@
-"""The data behind a benchmark: figures 9 to 16 of PortBench from the run's own market and questions, and its snapshots.
+"""Figures 9 to 16 of PortBench from the run's own market and questions, and snapshots of prompts.
 
-Nothing here is about a model, so nothing is withheld.
+Nothing here is about a model, so nothing is suppressed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLAT
 from assaymark.benchmark.replies import layers
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
-from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
+from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
@@ -31,11 +31,11 @@ _CORRELATIONS, _CLASSES = "data/correlations.csv", "data/classes.csv"
 _TITLES = {"assets": "Instruments", "macro": "Macro series", "correlations": "Correlations by class", "news": "News"}
 _YEAR = 365.25
 _POINTS: Final = 133
-"""Days of a history that are drawn: one a month over eleven years."""
+"""Maximum days drawn in a history: one a month over eleven years."""
 
 _END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _OVERLAP: Final = 60
-"""Common days below which a correlation over the training years is left out."""
+"""Minimum common days for a correlation over the training years; fewer are left out."""
 
 DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
@@ -44,12 +44,12 @@ DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 
 Class = tuple[str, int, tuple[str, ...], Floats, Floats]
-"""An asset class: how many instruments of it are listed; those of the run, lines of theirs that begin with 100 (NaN
-where there is no price), shape (n_days, n_instruments), and the equal-weight index of the class."""
+"""An asset class: its number of listed instruments; its instruments in the run, their price lines from 100 on (NaN
+without a price), shape (n_days, n_instruments); and the equal-weight index of the class."""
 
 
 def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[str, str]]:
-    """The days that are drawn, the classes, and the correlations of all pairs by class with the days behind them."""
+    """The days to draw, the classes, the correlations of all pairs by class, and the first and last day of these."""
     history, universe = market.history, market.universe
     prices = history.as_of(_END).prices(max(history.days.size, 1))
     column, listing = {name: at for at, name in enumerate(prices.ids)}, {one.id: one for one in history.listings}
@@ -79,7 +79,7 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     days, classes, pairs, over = _closes(book.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
-    # How many instruments each class has.
+    # The number of instruments of each class.
     counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
     totals = sum(traded for _, (traded, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
@@ -105,7 +105,7 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
         "amber, or hatched."
     )
-    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Text(Linked("Every pair (CSV)", _CORRELATIONS))
+    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
     maps = every, (_between("between", names, between),)
     # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
@@ -131,11 +131,11 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     moves = (
         Panels(tuple(panels), "tri"),
         Table(heads, tuple(moved), right),
-        Text(Linked("Class indices (CSV)", _CLASSES)),
+        Prose(Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
         Section("instruments", "Which assets can be held?", blocks=(figure,)),
-        Section("correlations", "Which assets move together?", answer, (Beside(maps),)),
+        Section("correlations", "Which assets move together?", answer, (Columns(maps),)),
         Section("moves", "How did each class move?", span, moves),
     ]
     if asked := question_figures(book):
@@ -159,7 +159,7 @@ def _year(day: str) -> float:
 
 
 def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
-    """The means by class as a map with its numbers, and as a table."""
+    """The mean correlations by class as a map with numbers, and as a table."""
     title = "Do classes move together?"
     groups = [(name, 1) for name in names]
     wide, narrow = correlation_map(name, groups, values, title, _correlated(names, values), numbers=True)
@@ -173,7 +173,7 @@ def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
 
 
 def _correlated(names: Sequence[str], values: Floats) -> str:
-    """The means within classes, and the range of those between them."""
+    """The mean correlations within classes, and the range of those between classes."""
     pairs = zip(names, np.diag(values).tolist(), strict=True)
     own = [f"{name} {number(value)}" for name, value in pairs if not np.isnan(value)]
     across = values[np.tril_indices(len(names), -1)]
@@ -186,7 +186,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
 
 
 def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
-    """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; none where none were asked."""
+    """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
     run = book.run
     asked = {scored.question.id: scored.question.template for mine in run.answers.values() for scored in mine}
     pools = {name: [one for one in run.pool if one.template == name] for name in TEMPLATES if name in asked.values()}
@@ -199,7 +199,7 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
         (template_words(name), [[question.regime for question in mine].count(regime) for regime in REGIME_NAMES])
         for name, mine in pools.items()
     ]
-    # how many questions have news or filings, and how long their prompts are
+    # the share of questions with news or filings, and the mean length of prompts
     texts = {
         name: (np.mean([bool(question.context.news or question.context.filings) for question in mine]),
                np.mean([len(question.prompt()) for question in mine]))
@@ -226,7 +226,7 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
 
 
 def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> Figure:
-    """Counts by template as bars of their share, the sum first."""
+    """Counts by template as bars of their share, the total first."""
     sums = [sum(counts[at] for _, counts in rows) for at in range(len(columns))]
     bars, cells = list[BarRow](), list[tuple[str, ...]]()
     for words, counts in (("all", sums), *rows):
@@ -243,7 +243,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
 
 
 def snapshots_page(book: BenchmarkIndex) -> Page:
-    """Figures 13, 25 and 26 of PortBench: what a model is shown on some dates."""
+    """Figures 13, 25 and 26 of PortBench: the market information in prompts on some dates."""
     sections = []
     for at, window in enumerate(book.run.windows, 1):  # the date on which its instruments were most volatile
         seen = max(map(window.known, window.decisions), key=lambda known: np.mean([x.volatility for x in known.lines]))
@@ -266,7 +266,7 @@ def snapshots_page(book: BenchmarkIndex) -> Page:
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
         title = f"{book.window(window.window)}, {moment(str(seen.day))}"
-        sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
+        sections.append(Section(f"s{at}", title, blocks=(Columns(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."

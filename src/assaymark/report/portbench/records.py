@@ -1,4 +1,4 @@
-"""The records of a benchmark: a page for every episode, every answer to a question, and what leads to their calls.
+"""The records of a benchmark: a page for every episode, every answer to a question, and links to their calls.
 
 Replies of models are hostile input: they pass `block`, are cut to a length, and are escaped by the template."""
 
@@ -32,15 +32,15 @@ Answer = tuple[str, Scored]
 
 
 def _labels(scored: Scored) -> dict[str, str]:
-    """What a measurement of questions may be labelled by."""
+    """The labels that measurements of questions may have, for one answer."""
     template = scored.question.template
     kind = "formula" if template in FORMULA else "judgment" if template in JUDGMENT else ""
     return {"template": template, "condition": scored.condition, "regime": scored.question.regime, "kind": kind}
 
 
 @dataclass(frozen=True, slots=True)
-class BenchTrail:
-    """Where the answers of a benchmark and its episodes stand; ``episodes`` come with the place of each date."""
+class BenchProvenance:
+    """The addresses of a benchmark's answers and episodes; ``episodes`` have the address of each date."""
 
     asked: Sequence[Answer]
     pages: Mapping[str, Pages]
@@ -50,7 +50,7 @@ class BenchTrail:
     @classmethod
     def of(
         cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
-    ) -> BenchTrail:
+    ) -> BenchProvenance:
         """Plan the pages of answers."""
         by_model = {
             model: sorted(mine, key=lambda scored: (scored.question.template, scored.condition, scored.question.id))
@@ -76,7 +76,7 @@ class BenchTrail:
         return cls([(model, scored) for model, mine in by_model.items() for scored in mine], pages, places, episodes)
 
     def uses(self) -> dict[str, list[b.Linked]]:
-        """What rests on each call, by its key: stages of episodes, then answers."""
+        """Links to the records of each call, by its key: stages of episodes, then answers."""
         links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for episode, dates in self.episodes:
             who = f"{episode.model}, {episode.profile}, {episode.window}"
@@ -89,7 +89,7 @@ class BenchTrail:
         return links
 
     def rests(self, item: Measurement) -> tuple[b.Linked, ...]:
-        """What a measurement of a benchmark was computed from."""
+        """Links to the records that a measurement of a benchmark was computed from."""
         model = item.labels.get("model", "")
         if item.name == "bench.question":
             wanted = {key: value for key, value in item.labels.items() if key != "model"}
@@ -130,13 +130,13 @@ class BenchTrail:
         yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
 
 
-def _talk(asked: str, reply: str) -> b.Beside:
-    """A prompt beside its reply."""
+def _talk(asked: str, reply: str) -> b.Columns:
+    """A prompt next to its reply."""
     texts = (("Prompt", asked), ("Reply", reply))
-    return b.Beside(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
+    return b.Columns(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
 
 
-# --- a page for every episode, in the manner of figures 28 to 30: what was asked, said, true, and how it was scored ---
+# --- a page for every episode, in the manner of figures 28 to 30: prompt, reply, truth and arithmetic of each score ---
 
 
 _STATES: Final[Mapping[str, str]] = {
@@ -144,28 +144,28 @@ _STATES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _TEXT, _ROWS, _CELL, _QUESTION = 4_000, 8, 120, 6_000
 
-Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
-"""What a page shows of a stage: heads, rows, and the arithmetic in words."""
+StageDisplay = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
+"""The display of a stage: column heads, rows, and the arithmetic in words."""
 
 
 def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[str, str], opened: bool) -> b.Section:
-    """The decision date at a place of an episode: its scores, and every stage with prompt, reply, truth, arithmetic."""
+    """One decision date of an episode: its scores, and every stage with prompt, reply, truth and arithmetic."""
     day, words, groups = result.dates[at], list[str](), list[b.Block]()
     window = next(window for window in run.windows if window.window == result.window)
     for stage, (columns, rows, lines) in _scored(run, result.profile, day, window.known(day.day)).items():
         state, blocks = day.answers.states.get(stage, StageState("ok")), list[b.Block]()
-        if phrase := _STATES[state.state]:
-            words.append(f"{stage} {phrase}")
+        if note := _STATES[state.state]:
+            words.append(f"{stage} {note}")
             reason = clean(state.reason, 400)
-            blocks.append(b.Text(b.bold(f"{phrase[:1].upper()}{phrase[1:]}{f': {reason}' if reason else ''}"), "state"))
+            blocks.append(b.Prose(b.bold(f"{note[:1].upper()}{note[1:]}{f': {reason}' if reason else ''}"), "state"))
         if (call := result.heard.get((day.day, stage), Heard())).key:
             blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
-            blocks.append(b.Text("Computed from the weights; the model is not asked.", "cap"))
+            blocks.append(b.Prose("Computed from the weights; the model is not asked.", "cap"))
         if calls.get(call.key):
-            blocks.append(b.Text(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
+            blocks.append(b.Prose(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
         elif call.cut:
-            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
+            blocks.append(b.Prose(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
         cells = tuple(tuple(clean(cell, _CELL) for cell in row) for row in rows)
         blocks += [b.Table(columns, cells, summary="", style="tall")] if cells else []
         blocks.append(b.Items(tuple(clean(line, 400) for line in lines), "sum"))
@@ -178,8 +178,8 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, Shown]:
-    """The stages of one date: the largest of what was said and true, and how each score came about."""
+def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, StageDisplay]:
+    """The stages of one date: the largest stated and true values, and the arithmetic of each score."""
     part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
     stated, true = date.answers.views[part], date.truths.views[part]
     error = np.abs(stated - true)
@@ -249,12 +249,12 @@ def _share(share: float) -> str:
 
 
 def _largest(values: Floats) -> list[int]:
-    """Places of the largest values, largest first; equal ones in order."""
+    """Indices of the largest values, largest first; ties in order."""
     return [int(at) for at in np.argsort(-values, kind="stable")[:_ROWS]]
 
 
 def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
-    """The list of episodes, by model, profile and window in the order of the plan."""
+    """A table of episodes, by model, profile and window in the order of the plan."""
     profiles = {profile.name: at for at, profile in enumerate(book.run.profiles)}
     windows = {window.name: at for at, window in enumerate(book.windows)}
 
@@ -272,7 +272,7 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
             span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
             count(troubled) if troubled else "none",
         )  # fmt: skip
-        rows.append(b.Row(cells, key=model))
+        rows.append(b.TableRow(cells, key=model))
     heads = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
     filters = b.row_filters(sorted(row.key for row in rows))
     return b.Table(heads, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
@@ -287,7 +287,7 @@ TEMPLATES: Final = {
     "T6": "rebalance", "T7": "regime",
 }  # fmt: skip
 DIFFERENCE: Final = "full less restricted"
-"""The condition under which the cost of taking context out is measured."""
+"""The condition label of the difference between full and restricted questions: the cost of removing context."""
 
 _WORDS: Final = {
     "full": "full condition: the question holds everything that is needed",
@@ -297,7 +297,7 @@ _WORDS: Final = {
 
 
 def questions_section(book: BenchmarkIndex) -> b.Section:
-    """Supported claims on questions against the pipeline, the tables with their notes, and a link to the questions."""
+    """Supported claims on questions versus pipeline, the tables with their notes, and a link to the questions."""
     heading = "What does it know without a portfolio?"
     if "bench.question" not in book.by_name:
         return b.Section("questions", heading, book.missing("qa"))
@@ -314,8 +314,8 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     quotes = tuple(bench.said_claim(book, verdict) for verdict in compared if verdict.publication_level != "no-claim")
     claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
     some = f"{counted(len(shown_answers(book)), 'question')} as asked, answered and scored"
-    traces = (b.Text(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
-    # Denominators, methods, unread replies, and how questions compare with the pipeline.
+    traces = (b.Prose(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
+    # Denominators, methods, unreadable replies, and the comparison with the pipeline.
     notes = list[str]()
     sizes = sorted({item.n for item in items if "template" in item.labels})
     methods = sorted({clean(item.method, 120) for item in items if item.low is not None})
@@ -347,7 +347,7 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
 
 
 def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group | None:
-    """One condition; only what was asked under it has a column."""
+    """A table for one condition, with columns for values that occur under it; None without any."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
     asked = list(book.every("bench.question", condition=condition))
     values = sorted({item.labels[key] for item in asked if key in item.labels})
@@ -356,27 +356,27 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
     told = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
     title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
-    board, heads, rows = book.board(QUESTIONS), list[bench.GroupHead | None]([None]), list[b.Row]()
+    board, heads, rows = book.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
         heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
     for head in heads:
-        rows += [] if head is None else [b.Row((head.shown,))]
+        rows += [] if head is None else [b.TableRow((head.shown,))]
         for model in book.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
                 item = book.one("bench.question", **labels, **{key: value})
                 cell = bench.stage_cell(book, item)
                 if condition == DIFFERENCE and known(item):
-                    # A difference has its sign; it is no share of 1, so it has no tint.
+                    # A difference is signed and not a share of 1, so it has no tint.
                     cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))
                 cells.append(cell)
             note = "" if head is None else head.ranks.get(model, "")
             item, every = book.one("bench.question", **labels), ""
-            if whole:  # a point only where the rank is supported
+            if whole:  # a point only if the rank is supported
                 pointed = known(item) and item.low is not None and head and head.licensed
                 every = book.to(item, estimate(item) if known(item) and pointed else bench.range_words(item))
             who = clean(model, 60), b.small(note) if note else ""
-            rows.append(b.Row((who, *cells, *((every,) if whole else ()))))
+            rows.append(b.TableRow((who, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)
     table = b.Table(
         ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
@@ -387,13 +387,13 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
 
 
 def template_words(name: str) -> str:
-    """A template with what it asks for."""
+    """A template with its subject."""
     name = clean(name, 12)
     return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
 def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
-    """Questions as they were asked, answered and scored, by template, condition and model."""
+    """Questions with prompt, reply and score, by template, condition and model."""
 
     def place(answer: Answer) -> tuple[str, ...]:
         model, task = answer
@@ -409,8 +409,8 @@ def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b
         asked = _talk(block(question.prompt(scored.condition)[:EXCERPT], _QUESTION), block(scored.reply, _QUESTION))
         yield b.Group(
             (template_words(question.template), b.small(f"Score {number(score.score, 3)}")),
-            (b.Text(tuple(about), "cap"), b.Group("Question and reply", (asked,), folded="closed"),
-             b.Text(tuple(truth), "sum")),
+            (b.Prose(tuple(about), "cap"), b.Group("Question and reply", (asked,), folded="closed"),
+             b.Prose(tuple(truth), "sum")),
             key=question.template, style="stage", level=2,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Beside the leaderboards: histories, performance, losses under stress, fit to the investor, and every number."""
+"""Further sections of a benchmark: histories, performance, drawdowns under stress, investor fit, and measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, known, listi
 from assaymark.text import clean, number, percent, span
 
 _BRUSHED, _FIRST_PAGE = 14_000, 3_000
-"""How many values of a day the page of histories and the first page hold for brushes; files of data have them all."""
+"""Maximum numbers of values for brushes on the pages of histories and of scores; data files have all."""
 
 _BASELINES: Final = {
     "EqW": "Equal weight", "RP": "Inverse volatility", "CRP": "Equal risk", "MinVar": "Minimum variance",
@@ -44,11 +44,11 @@ _FIGURES: Final = (
 
 
 History = tuple[b.Section, b.Panels, str]
-"""The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
+"""The section of one window and profile, its panels, and the text of the file that they link to (may be empty)."""
 
 
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
-    """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
+    """Every window and profile with a history, stress windows first; only the first have brushes, which are large."""
     views, room = list[tuple[Window, list[History]]](), _BRUSHED
     for window in (*book.stress, *(window for window in book.windows if window.kind == "normal")):
         views.append((window, []))
@@ -59,7 +59,7 @@ def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
 
 
 def chosen_history(book: BenchmarkIndex) -> History | None:
-    """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
+    """The history on the page of scores: the strictest profile in the window with the largest drawdown."""
     profile = book.strictest
     if profile is None:
         return None
@@ -71,7 +71,7 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
 
 
 def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
-    """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
+    """A window and profile, and the number of values left for brushes; without a brush if there are not enough."""
     mine = (result for result in book.results if (result.window, result.profile) == (window.name, profile.name))
     by_model = {result.model: result for result in mine if len(result.nav)}
     if not by_model:
@@ -105,11 +105,11 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     room -= 0 if brush is None else len(days) * len(lines)
     shown = b.Panels(tuple(panels), "multi", brush if room >= 0 else None, data, shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-    return (b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values), room
+    return (b.Section(f"nav-{at}", title, blocks=(b.Prose(text, "cap"), shown)), shown, values), room
 
 
 def history_bytes(panels: b.Panels) -> int:
-    """About how many bytes the drawings of a history take on a page."""
+    """The approximate size of the drawings of a history in bytes."""
     brush = () if panels.brush is None else (values for _, values in panels.brush.lines)
     drawn = (panels.shared, *(svg for _, svg in panels.panels), *brush)
     return 300 * len(panels.panels) + len("".join(drawn).encode())
@@ -163,12 +163,12 @@ def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
 
 
 def baseline_word(name: str) -> str:
-    """How a page calls a baseline."""
+    """The title of a baseline."""
     return _BASELINES.get(name, clean(name, 40))
 
 
 def performance_answer(book: BenchmarkIndex) -> str:
-    """What the tables show, without saying who is ahead."""
+    """A description of the tables that does not say who is ahead."""
     names = [baseline_word(name) for name in baselines(book)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
     profiles = listing([profile_word(profile.name).lower() for profile in book.run.profiles])
@@ -179,7 +179,7 @@ def performance_answer(book: BenchmarkIndex) -> str:
 
 
 def windows_table(book: BenchmarkIndex) -> b.Table | None:
-    """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
+    """CEPS in calm and in stress windows as intervals, since points would rank the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
     measured = {
         (name, kind): book.one("bench.stage", model=name, profile=book.profile, stage="CEPS", windows=kind)
@@ -205,7 +205,7 @@ def windows_table(book: BenchmarkIndex) -> b.Table | None:
 def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
-    for name in book.names[:15]:  # marks that can be told apart on one figure
+    for name in book.names[:15]:  # markers that can be distinguished in one figure
         labels = {"model": name, "profile": book.profile, "windows": "all"}
         x, y = (book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4"))
         if not known(x) or not known(y):
@@ -230,7 +230,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
 
 
 def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
-    """Calm returns against stressed losses: a figure for each profile, the strictest first."""
+    """Sharpe ratios in calm against drawdowns under stress: a figure for each profile, the strictest first."""
     window, stress, figures = book.normal, [window.name for window in book.stress], list[b.Figure]()
     if window is None or not stress:
         return ()
@@ -285,7 +285,7 @@ def _bars(caption: str, heads: Sequence[b.Inline], rows: Sequence[tuple[b.Inline
 
 
 def alignment_table(book: BenchmarkIndex) -> b.Group | None:
-    """How well portfolios fit each profile, and how much that differs between profiles."""
+    """The fit of portfolios to each profile, and its spread between profiles; None if not measured."""
     labels = {"stage": "PAS", "windows": "all"}
     if not any(book.every("bench.stage", **labels)):
         return None
@@ -301,11 +301,11 @@ def alignment_table(book: BenchmarkIndex) -> b.Group | None:
     )
     heads = [(profile_word(profile.name), b.small("alignment")) for profile in book.run.profiles]
     caption = "Fit to each investor"
-    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Text(note)))
+    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Prose(note)))
 
 
 def stress_table(book: BenchmarkIndex) -> b.Group | None:
-    """What is left of the tolerance under stress, by profile."""
+    """The tolerance left after the maximum drawdown under stress, by profile; None if not measured."""
     if "bench.stress" not in book.by_name:
         return None
     tolerated = [(profile.name, percent(profile.drawdown_tolerance)) for profile in book.run.profiles]
@@ -322,11 +322,11 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
         "windows. Tick: within the limit in every stress window; cross: beyond it in at least one."
     )
     caption = "Stress score and limit"
-    return b.Group(caption, (_bars(caption, heads, rows), b.Text(note)))
+    return b.Group(caption, (_bars(caption, heads, rows), b.Prose(note)))
 
 
 def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
-    """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
+    """CEPS of each stress window with the threshold of safety (Table 6 of PortBench), a table per profile."""
     groups = []
     for profile in book.run.profiles:
         least: dict[str, object] = {}
@@ -367,7 +367,7 @@ def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -
 
 
 def stress_answer(book: BenchmarkIndex) -> str:
-    """The counts that verdicts give, or in words why there are none."""
+    """The number of stress windows in the counts of kept limits, or the reason why there are none."""
     if any(verdict.publication_level == "headline" for verdict in book.of_kind("gates")):
         return f"Limits were counted over {plural(len(book.stress), 'stress window')}; each window happened once."
     return "Each stress window happened once, so its losses carry no interval."
@@ -401,7 +401,7 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
             claim = book.verdicts.get(measurement_id("beats", labels))
             supported = claim is not None and claim.publication_level != "no-claim"
             return "" if supported or item.value is None else "not shown: the difference is not supported"
-        # The leaderboard that a score of one model is the score of; None where it is of no leaderboard.
+        # The leaderboard of a model's score; None if it is not a score on a leaderboard.
         if item.name == LEVEL:
             board = labels["board"]
         elif item.name == "bench.risk_safe" or (item.name == "bench.stage" and labels["stage"] == "CEPS"):

@@ -1,6 +1,6 @@
-"""From a number back to what was asked: pages of judgments, of decisions, and of single calls with their replies. A
-measurement links to the judgments that it rests on, a judgment to its call, and a call to the texts that it showed. All
-of it is static: pages that work from a file, each below a megabyte, with every text stored once."""
+"""Provenance pages, from a number back to its calls: judgments, decisions, and single calls with their replies. A
+measurement links to the judgments it was computed from, a judgment to its call, and a call to its prompt texts. All
+pages are static files below a megabyte, with every text stored once."""
 
 # ruff: noqa: F401  # names for what is outside; nothing of it is promised, and so there is no __all__
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.records.answers import Booklet, answer_pages
-    from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages, shown_text, visible
-    from assaymark.report.records.judgments import Subject, Trail, anchor, lineage
+    from assaymark.report.records.answers import AnswerIndex, answer_pages
+    from assaymark.report.records.calls import PAGE, AskedCall, JudgeCall, SameAnswers, call_pages, shown_text, visible
+    from assaymark.report.records.judgments import StudyProvenance, Subject, anchor, lineage
 
 __getattr__ = exported(__name__)

@@ -1,4 +1,4 @@
-"""Pages of answers: what a judge that was measured as an instrument said of each pair of texts, and of single texts."""
+"""Pages of a judge's answers in its own test: its choice for each pair of texts, and its scores of single texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import Inline, Linked, Row, bold, row_bytes
+from assaymark.report.blocks import Inline, Linked, TableRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
@@ -26,8 +26,8 @@ _CONDITIONS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class _Kind(NamedTuple):
-    """What pairs have in common that a measurement is about."""
+class _PairKind(NamedTuple):
+    """The properties of pairs that select the calls of a measurement."""
 
     prompt: str
     condition: str
@@ -35,37 +35,37 @@ class _Kind(NamedTuple):
     variant: str
 
 
-Answer = tuple[Row, str]
-"""A row about an answer, and the key of its call, which becomes its last cell when calls have their places."""
+Answer = tuple[TableRow, str]
+"""The row of an answer and the key of its call, which becomes the last cell once calls have their pages."""
 
 Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 
 
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
-    """An answer, ready to show; its last cell is what was answered, bold where that cannot be used."""
+    """The row of an answer; its last cell is the outcome, in bold if the answer is not usable."""
     shown = cells if usable else (*cells[:-1], bold(cells[-1]))
-    return Row(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
+    return TableRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
-class Booklet:
+class AnswerIndex:
     """The answers of each judge, planned as pages: ``pages`` are path and rows, by judge."""
 
     pages: Mapping[str, Pages]
-    counts: Mapping[str, Counter[_Kind]]
-    first: Mapping[tuple[str, _Kind], str]
+    counts: Mapping[str, Counter[_PairKind]]
+    first: Mapping[tuple[str, _PairKind], str]
     singles: Mapping[str, Linked]
 
     @classmethod
-    def of(cls, of_pairs: Mapping[str, Sequence[PairCall]], of_texts: Mapping[str, Sequence[Judgment]]) -> Booklet:
-        """Plan the pages of all judges, for what each of them answered about pairs and about single texts."""
-        judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _Kind], str]()
-        counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
+    def of(cls, of_pairs: Mapping[str, Sequence[PairCall]], of_texts: Mapping[str, Sequence[Judgment]]) -> AnswerIndex:
+        """Plan the pages of all judges from their answers about pairs and about single texts."""
+        judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _PairKind], str]()
+        counts, singles = dict[str, Counter[_PairKind]](), dict[str, Linked]()
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
             pairs = sorted(of_pairs.get(judge, ()), key=lambda call: (_kind(call), call.pair, call.order, call.trial))
             texts = sorted(of_texts.get(judge, ()), key=lambda judgment: (judgment.trajectory, judgment.trial))
             rows = list[Answer]()
-            for pair in pairs:  # whether it is the text that meets more requirements
+            for pair in pairs:  # with whether the chosen text meets more requirements
                 apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
                 variant = f": {kind_words(pair.variant)}" if pair.variant else ""
                 condition, first_text = kind_words(pair.condition), pair.order[0]
@@ -96,7 +96,7 @@ class Booklet:
         return cls(pages, counts, first, singles)
 
     def rests(self, item: Measurement) -> tuple[Linked, ...]:
-        """The answers that a measurement of a datasheet was computed from; nothing where none are kept."""
+        """The answers that a measurement of a datasheet was computed from; empty if no answers are stored."""
         judges, labels = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels], item.labels
         condition, links = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()
         for judge in judges:
@@ -118,7 +118,7 @@ class Booklet:
         return tuple(links)
 
     def keys(self) -> dict[str, list[Linked]]:
-        """What was asked in each call, by its key, in the order of the pages."""
+        """Links to the answers of each call, by its key, in the order of the pages."""
         links: defaultdict[str, list[Linked]] = defaultdict(list)
         for judge, (path, rows) in ((judge, page) for judge, pages in self.pages.items() for page in pages):
             for row, key in rows:
@@ -128,12 +128,12 @@ class Booklet:
 
 
 def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
-    """The pages of somebody's answers, as path and rows."""
+    """The answers of one judge or model, split into pages, as path and rows."""
     return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
-def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
-    """Every page of answers, one at a time, as path and HTML, after those of their calls where there is a ledger."""
+def answer_pages(book: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
+    """Every page of answers, one at a time, as path and HTML, after those of their calls if there is a ledger."""
     calls: dict[str, str] = {}
     if read is not None:
         uses = book.keys()
@@ -146,12 +146,12 @@ def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterato
 def each_answer_page(
     lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """The pages of everybody who answered, one at a time, as path and HTML."""
+    """The pages of every judge or model that answered, one at a time, as path and HTML."""
     for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in beside(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
         title = f"Answers of {clean(who, 80)}"
         yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
 
 
-def _kind(call: PairCall) -> _Kind:
-    return _Kind(call.prompt, call.condition, call.delta, call.variant)
+def _kind(call: PairCall) -> _PairKind:
+    return _PairKind(call.prompt, call.condition, call.delta, call.variant)

@@ -1,4 +1,4 @@
-"""Every call as it was asked and as it was answered, paged, with each text that was shown stored once."""
+"""Pages of calls, each with its prompt and its reply, where each prompt text is stored once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
 from assaymark.records import Judgment, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Facts, Group, Inline, Linked, Page, Passage, Text, bold, code
+from assaymark.report.blocks import Block, Group, Inline, Linked, Page, Passage, Prose, Terms, bold, code
 from assaymark.report.page import Frame
 from assaymark.report.text import counted
 from assaymark.text import clean, count, money
@@ -27,17 +27,17 @@ RECORDS: Final = "records"
 
 OVERVIEW: Final = "judgments/index.html"
 SEARCH: Final = "search.html"
-"""The search over all judgments and calls of a study."""
+"""The search page for all judgments and calls of a study."""
 
 BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
-"""What the pages of records share."""
+"""Settings that all pages of records share."""
 
 
 def rows_page(
-    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.Row], what: str, parts: str,
+    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.TableRow], what: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
-    """A page of records: its rows under their heads, with a button for each of their keys if no others are given."""
+    """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
     buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
     table = b.Table(heads, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
                     what=what)  # fmt: skip
@@ -45,20 +45,20 @@ def rows_page(
 
 
 Rests = Callable[[Measurement], tuple[Linked, ...]]
-"""Gives the records that a measurement was computed from."""
+"""Returns links to the records that a measurement was computed from."""
 
 PAGE: Final = 380_000
 """Bytes of calls, or of texts, on one page; a page with one very long text may have more."""
 
 WHOLE: Final = 300_000
-"""Bytes that one text may take on a page; a longer one is cut in the middle."""
+"""Maximum bytes of one text on a page; the middle of a longer one is cut."""
 
 FOLDER: Final = "calls"
 _ROOT: Final = "../"
 _FACTS, _FRAME, _ARGS = 600, 400, 2000
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)  # json.dumps with an option makes one for each value
 _EXCERPT, _SHORT = 320, 1_600
-"""A text of at most so many characters stands whole in each call that showed it; of longer ones, both ends."""
+"""A text of at most ``_SHORT`` characters is whole in each call that showed it; a longer one has both ends."""
 _QUOTES, _FIELDS, _LEVELS = 8, 24, 10
 _UP: Final = (Linked("sentences", "claims.html"), " / ", Linked("measurements", "measurements.html"), " / ",
               Linked("judgments", OVERVIEW))  # fmt: skip
@@ -67,10 +67,10 @@ _LINK: Final = Markup('<a href="{}">{}</a>')
 
 
 def visible(text: str) -> Markup:
-    """A text as markup from which it can be read back: characters that are not seen stand by their code point."""
+    """A text as markup from which it can be recovered: invisible characters are replaced by their code point."""
     shown = escaped_text(text, quote=False)
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        # Whether a character would not be seen, or not be kept, on a page.
+        # Characters that would be invisible, or lost, on a page.
         hidden = {
             ord(char): f'<i class="u">U+{ord(char):04X}</i>'
             for char in set(text)
@@ -81,12 +81,12 @@ def visible(text: str) -> Markup:
 
 
 def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
-    """A text as markup of about ``limit`` bytes at most, and how many characters of its middle were left out."""
+    """A text as markup of at most about ``limit`` bytes, and the number of characters cut from its middle."""
     whole = visible(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
         return whole, 0
     length = min(len(text) - 1, int(limit * 0.9))
-    while True:  # a character takes at most 23 bytes, so that this ends
+    while True:  # a character takes at most 23 bytes, so this terminates
         head = int(length * 0.7)
         first, last = visible(text[:head]), visible(text[len(text) - (length - head) :])
         if length < 2 or len(first.encode()) + len(last.encode()) <= limit:
@@ -99,8 +99,8 @@ def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A call of the ledger and what came of it. ``new`` are those of its texts that no call before it had: a reader of
-    many calls keeps the digests of others alone. ``usd`` is None where no price is known."""
+    """A call of the ledger with its reply. ``new`` are those of its texts that no earlier call had: for all others a
+    reader keeps only the digests. ``usd`` is None if the price is not known."""
 
     key: str
     call: CallSpec
@@ -115,8 +115,8 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
 
 
-class Asked(NamedTuple):
-    """A call that asked for a judgment: its key, a link to the judgment by the name of its judge, and the judgment."""
+class JudgeCall(NamedTuple):
+    """A call for a judgment: its key, a link to the judgment with the name of its judge as text, and the judgment."""
 
     key: str
     ref: Linked
@@ -125,15 +125,15 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SameAnswers:
-    """By the id of a call the calls that asked about the same answer, its own first; with the rubric's dimensions and
-    the ends of every score."""
+    """The calls on the same answer by the id of a call, its own first; with the rubric's dimensions and the ends of its
+    scale."""
 
-    asked: Mapping[str, Sequence[Asked]] = field(default_factory=dict)
+    asked: Mapping[str, Sequence[JudgeCall]] = field(default_factory=dict)
     dimensions: Sequence[tuple[str, str]] = ()
     scale: tuple[float, float] = (1.0, 5.0)
 
-    def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
-        """This score as a square and those of others as rings on the levels of the scale, with their words."""
+    def strip(self, dimension: str, others: Sequence[JudgeCall], mine: float) -> Markup:
+        """The scale as a strip: this score as a square, those of others as rings, with all of them in words."""
         theirs = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
         (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
         words = "; ".join(f"{who} {value:g}" for who, value in theirs)
@@ -145,31 +145,31 @@ class SameAnswers:
         label = b.escaped(words or "no other reply")
         return Markup(f' <span class="sc" role="img" aria-label="{label}" title="{label}">{dots}</span>')
 
-    def aside(self, asked: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
-        """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
+    def aside(self, asked: Sequence[JudgeCall], links: Sequence[Inline]) -> Iterator[Block]:
+        """The scores parsed from a reply, with the other replies on the same answer; ``links`` are links to these."""
         judged = asked[0].judgment
         alike = [other for other in asked[1:] if other.judgment.rubric == judged.rubric]
         scores = tuple((title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
                        for name, title in self.dimensions if name in judged.scores)  # fmt: skip
         if scores:
-            yield Text(bold("Scores as read"), "who")
-            yield Facts(scores, wide=False)
-            yield Text("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
+            yield Prose(bold("Scores as read"), "who")
+            yield Terms(scores, wide=False)
+            yield Prose("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
         problem = clean(": ".join(filter(None, (judged.status, judged.reason))), 300)
         rows: list[tuple[str, Inline]] = [("Reply", "valid" if judged.status == "ok" else problem)]
         if judged.evidence:
             rows.append(("Quotes", "; ".join(f"“{clean(quote, 80)}”" for quote in judged.evidence[:_QUOTES])))
         if judged.lookahead_check is not None:
             rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
-        yield Facts((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
+        yield Terms((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
 
 
 NONE: Final = SameAnswers()
-"""Of calls that asked for no judgments."""
+"""For calls that asked for no judgment."""
 
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
-    """A text on a page with quotes from it marked where they stand."""
+    """A text on a page with the quotes from it highlighted."""
     shown = {str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}
     wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:
@@ -178,8 +178,8 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
     return Markup(parts.sub(lambda match: f"<mark>{match[1]}</mark>" if match[1] else match[0], str(text)))
 
 
-class _Shown(NamedTuple):
-    """How a text begins and ends in a conversation, what that takes on a page, and where the text stands whole."""
+class _PromptText(NamedTuple):
+    """A text within a conversation: its beginning and end, their size in bytes, and a link to the whole text."""
 
     blocks: tuple[Block, Block]
     size: int
@@ -187,8 +187,8 @@ class _Shown(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pages:
-    """A long list that is cut into pages while it is made: only the page under way is in memory."""
+class _PageStream:
+    """A long list that is split into pages while it is built: only the current page is in memory."""
 
     folder: str
     stem: str
@@ -198,11 +198,11 @@ class _Pages:
     rows: list[Group] = field(default_factory=list)
 
     def name(self, at: int) -> str:
-        """The file of a page, counted from 1."""
+        """The file name of a page, counted from 1."""
         return f"{self.stem}-{at:03d}.html"
 
     def add(self, row: Group, size: int) -> tuple[tuple[Group, ...], str]:
-        """Put a row on the page under way; the page before it where that is full now, and the place of the row."""
+        """Add a row to the current page. Return the previous page if it is now full, and the address of the row."""
         full: tuple[Group, ...] = ()
         if self.rows and self.size + size > PAGE:
             full, self.rows, self.size, self.done = tuple(self.rows), [], 0, self.done + 1
@@ -215,23 +215,23 @@ def call_pages(
     calls: Iterable[AskedCall], uses: Mapping[str, Sequence[Linked]], frame: Frame, places: MutableMapping[str, str], *,
     folder: str = FOLDER, answers: SameAnswers = NONE,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The pages of calls and of their texts, one at a time, as path and HTML. A call on the same answer as another
-    leads to it, or to its judgment where it stands on another page."""
-    texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
-    by_hash: dict[str, _Shown] = {}
+    """The pages of calls and of their texts, one at a time, as path and HTML. A call links to the others on the same
+    answer, or to their judgments if they are on another page."""
+    texts, cards = _PageStream(folder, "texts"), _PageStream(folder, "page")
+    by_hash: dict[str, _PromptText] = {}
     for call in calls:
         for text in call.new:
             if text.sha256 not in by_hash:
                 words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
-                left = (Text(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
-                whole = (Text(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
+                left = (Prose(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
+                whole = (Prose(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
                 row = Group(words, whole, f"t{text.sha256[:16]}", style="call", level=2)
                 full, place = texts.add(row, _FRAME + len(shown.encode()))
                 link = Linked(f"whole text, {words}", place)
                 excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
-                both = Passage(excerpt, style="said"), Text(link, "whole")
+                both = Passage(excerpt, style="said"), Prose(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
-                by_hash[text.sha256] = _Shown(written, len(excerpt.encode()), link)
+                by_hash[text.sha256] = _PromptText(written, len(excerpt.encode()), link)
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(call, uses.get(call.key, ()), by_hash)
@@ -245,9 +245,9 @@ def call_pages(
 
 
 def _page(
-    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
+    pages: _PageStream, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
 ) -> tuple[str, str]:  # fmt: skip
-    """A page of calls or of texts, with links to the parts before and after; ``then`` is the first row after it."""
+    """A page of calls or of texts, with links to the adjacent parts; ``then`` is the id of the first row after it."""
     last, path, parts = not then, f"{pages.folder}/{pages.name(at)}", Markup("")
     links = [_LINK.format(pages.name(at - 1), f"Part {at - 1}")] if at > 1 else []
     links.append(Markup('<b aria-current="page">{}</b>').format(f"Part {at}"))
@@ -280,21 +280,21 @@ def _page(
                     for part in talk]  # fmt: skip
         (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{b.escaped(str(row.heading))}</a>')
-        # As the template of blocks would write it; there are thousands of them.
+        # Written as the template of blocks would, because there are thousands of them.
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
         turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
-    listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
+    listing = b.CardList(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
     return path, frame.page(Page(path, f"Calls, part {at}", intro, (), (listing,), parts,
                                  scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
-def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:
-    """One call, and about how many bytes it takes."""
+def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptText]) -> tuple[Group, int]:
+    """One call as a group of blocks, and its approximate size in bytes."""
     call, reply = one.call, one.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
-    # What is known about it beside its texts.
+    # Its metadata.
     named = [("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
              ("Effort", call.effort)]  # fmt: skip
     if call.args:
@@ -314,14 +314,14 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     facts = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
     up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
-    blocks: list[Block] = [Text(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
+    blocks: list[Block] = [Prose(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
     for role, parts in asked:
-        blocks += [Text(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
+        blocks += [Prose(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
-    blocks.append(Text(bold("Reply") if shown else "There is no reply.", "who"))
+    blocks.append(Prose(bold("Reply") if shown else "There is no reply.", "who"))
     for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text, name))
-        blocks += [Text(_WHOLE.format("reply", "shows it"))] if cut and not name else []
+        blocks += [Prose(_WHOLE.format("reply", "shows it"))] if cut and not name else []
     # The fields of a reply that is a JSON object, those of objects in it one by one.
     parsed, body = list[tuple[str, str]](), object()
     with suppress(ValueError, RecursionError):
@@ -330,10 +330,10 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
         for part, inner in list(value.items() if isinstance(value, dict) else [("", value)])[:_FIELDS]:
             words = inner if isinstance(inner, str) else _JSON.encode(inner)
             parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
-    fields = b.markup_of(Facts(tuple(parsed), wide=False))
+    fields = b.markup_of(Terms(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
-    blocks.append(Facts((*facts, *schema, ("Key", code(one.key))), wide=False))
+    blocks.append(Terms((*facts, *schema, ("Key", code(one.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(part.whole for _, parts in asked for part in parts)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*facts, *parsed) for text in fact)]
     excerpts = sum(text.size + 60 for _, parts in asked for text in parts)

@@ -1,5 +1,5 @@
-"""The records of a study, planned as pages: where each judgment, decision and call stands, and what a measurement rests
-on. One page or more a judge, an overview of who judged whom, decisions by agent, and a search over all of them."""
+"""The records of a study, planned as pages, with the addresses of judgments, decisions, calls, and a measurement's
+records: pages for each judge, an overview of judgments by judge and agent, decisions by agent, and a search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assaymark.report.records.calls import (
     OVERVIEW,
     PAGE,
     SEARCH,
-    Asked,
+    JudgeCall,
     ReadCalls,
     Rests,
     SameAnswers,
@@ -40,39 +40,39 @@ FOLDER: Final = "judgments"
 LEDGER: Final = "ledger/page-001.html"
 
 TILDE: Final = "~{}"
-"""What follows the name of a judge on its further pages: no name has a tilde there, see `file_stems`."""
+"""Suffix of the file name of a judge's further pages: no name has a tilde there, see `file_stems`."""
 
-Part = Literal["panel", "anchors", "outside", "grades"]
-PARTS: Final[Mapping[Part, str]] = {
+JudgmentPart = Literal["panel", "anchors", "outside", "grades"]
+PARTS: Final[Mapping[JudgmentPart, str]] = {
     "panel": "", "anchors": "under another rubric wording", "outside": "as the held-out judge",
     "grades": "after the outcome",
 }  # fmt: skip
-"""The parts of a run's judgments: the panel's, those of the anchor probe, and those of the outside judge."""
+"""The parts of a run's judgments: by the panel, by another rubric wording, by the held-out judge, after outcomes."""
 
 Calls = Literal["all", "judged", "none"]
-"""Which calls have pages: every call that a record rests on, those of the judges alone, or none."""
+"""The calls that have pages: every call of a record, only those of the judges, or none."""
 
 NOT_OK: Final = 100
-"""Judgments without a score that the overview names; the pages of the judges have them all."""
+"""Maximum number of judgments without a score in the overview; the pages of the judges have them all."""
 
 _ROW, _SCORE, _DECISION_ROW, _LINK = 330, 44, 300, 70  # bytes of markup
 _ORDERS, _QUOTES = 4, 3
 _OTHERS: Final = 24
-"""Calls on the same answer that a call leads to, at most."""
+"""Maximum number of links from a call to calls on the same answer."""
 
 _RECORD: Final = "A judgment is a record; which claims it supports is decided by the "
 _FIRST: Final = b.Linked("verdicts", "index.html")
 
 
 class Subject(NamedTuple):
-    """Whom a judgment is about: an agent by its id, or control texts by their kind. Agents come first in order."""
+    """The subject of a judgment: an agent by its id, or control texts by their kind. Agents sort first."""
 
     control: bool
     name: str
 
     @property
     def words(self) -> str:
-        """How a page calls it."""
+        """The name of the subject on pages."""
         return cell_title(self.name) if self.control else clean(self.name, 80) or "unknown"
 
     @property
@@ -82,7 +82,7 @@ class Subject(NamedTuple):
 
 
 def subject_of(decision: Decision | None) -> Subject:
-    """Whom a decision is of; without a name where it is not known."""
+    """The subject of a decision; without a name if the decision is not known."""
     if decision is None:
         return Subject(False, "")
     kind = decision.derivation.kind
@@ -91,21 +91,21 @@ def subject_of(decision: Decision | None) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class JudgeGroup:
-    """The judgments of one judge in one part, and how they are cut into pages: ``pages`` are path and judgments."""
+    """The judgments of one judge in one part, split into pages: ``pages`` are path and judgments."""
 
-    part: Part
+    part: JudgmentPart
     judge: str
     family: str
     pages: tuple[tuple[str, tuple[Judgment, ...]], ...]
 
     @property
     def title(self) -> str:
-        """How a page calls it."""
+        """The name of the judge on pages, with the part."""
         return ", ".join(filter(None, (clean(self.judge, 80), PARTS[self.part])))
 
     @property
     def judgments(self) -> list[Judgment]:
-        """All of them, in the order of the pages."""
+        """All judgments, in the order of the pages."""
         return [judgment for _, rows in self.pages for judgment in rows]
 
 
@@ -117,7 +117,7 @@ def anchor(record: Judgment | Decision) -> str:
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
-    """The first characters of a call's key, leading to the call where it has a place."""
+    """The first characters of a call's key, linked to the call if it has a page."""
     if not key:
         return "no call"
     if calls.get(key):
@@ -126,25 +126,25 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
-    """Where the records of a study stand. ``decisions`` leads from a record id to its row, ``first`` to the first
-    judgment of a judge, in a part, on a subject, ``last`` to the page of the last one, and ``calls`` from a call key to
-    the call, once `pages` are made."""
+class StudyProvenance:
+    """The addresses of a study's records. ``decisions`` maps a record id to its row, ``first`` a part, judge and
+    subject to the first judgment and ``last`` to the page of the last one, and ``calls`` a call key to its call, once
+    `pages` has run."""
 
     run: AssayRun
     records: Mapping[str, Decision]
     groups: tuple[JudgeGroup, ...]
-    first: Mapping[tuple[Part, str, Subject], str]
-    last: Mapping[tuple[Part, str, Subject], str]
+    first: Mapping[tuple[JudgmentPart, str, Subject], str]
+    last: Mapping[tuple[JudgmentPart, str, Subject], str]
     decided: tuple[tuple[str, tuple[Decision, ...]], ...]
     decisions: Mapping[str, str]
     calls: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: AssayRun) -> Trail:
+    def of(cls, run: AssayRun) -> StudyProvenance:
         """Plan the pages of a study."""
         records = {decision.record_id: decision for decision in run.texts}
-        by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
+        by_judge: defaultdict[tuple[JudgmentPart, str], list[Judgment]] = defaultdict(list)
         for part, judgments in run.judgments.items():
             for judgment in judgments:
                 by_judge[part, judgment.judge].append(judgment)
@@ -153,7 +153,7 @@ class Trail:
         stems = file_stems(FOLDER, [(judge,) if part == "panel" else (part, judge) for part, judge in keys])
 
         def place(one: Judgment) -> tuple[Subject, float, str, int]:
-            """By agent, control texts last, then by time; never by score."""
+            """Sort by agent, control texts last, then by time; never by score."""
             decision = records.get(one.trajectory)
             return subject_of(decision), decision.decided_at.timestamp() if decision else 0.0, one.trajectory, one.trial
 
@@ -168,8 +168,8 @@ class Trail:
             return b.row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
 
         groups: list[JudgeGroup] = []
-        first: dict[tuple[Part, str, Subject], str] = {}
-        last: dict[tuple[Part, str, Subject], str] = {}
+        first: dict[tuple[JudgmentPart, str, Subject], str] = {}
+        last: dict[tuple[JudgmentPart, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
             pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
@@ -186,27 +186,27 @@ class Trail:
         return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
-        """Whom a judgment is about."""
+        """The subject of a judgment."""
         return subject_of(self.records.get(judgment.trajectory))
 
     def subjects(self) -> list[Subject]:
-        """Agents by name, then control texts, as far as any was judged or decided."""
+        """Agents by name, then kinds of control texts, if any judgment or decision is about them."""
         return sorted({*map(subject_of, self.records.values()), *(about for _, _, about in self.first)})
 
     def exactly(self, group: JudgeGroup, about: Subject) -> str:
-        """Where the judgments of a judge on a subject are shown alone; the first of them, if on several pages."""
+        """The address of a judge's judgments on a subject alone; of the first of them, if they are on several pages."""
         key = (group.part, group.judge, about)
         first, last = self.first.get(key, ""), self.last.get(key)
         return f"{last}#{b.only(about.words)}" if first.partition("#")[0] == last else first
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
-        """Every judgment with the place where it stands, in the order of the pages."""
+        """Every judgment with its address, in the order of the pages."""
         for group in self.groups:
             for path, rows in group.pages:
                 yield from ((group, row, f"{path}#{anchor(row)}") for row in rows)
 
     def decisions_by(self) -> dict[Subject, b.Linked]:
-        """How many decisions there are of each subject, and where: these alone, else the first of them."""
+        """The number of decisions of each subject, linked to these alone if they share a page, else to the first."""
         seen, first = Counter[Subject](), dict[Subject, str]()
         on: defaultdict[Subject, set[str]] = defaultdict(set)
         for path, rows in self.decided:
@@ -219,7 +219,7 @@ class Trail:
         return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
-        """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""
+        """Every page, one at a time, as path and HTML: calls first, so that the other pages can link to them."""
         study = self.run.study
         if read is not None and wanted != "none":
             people = {judge.name for judge in study.judges if judge.human}
@@ -231,16 +231,16 @@ class Trail:
             # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
             uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
-            same: dict[str, list[Asked]] = {}
+            same: dict[str, list[JudgeCall]] = {}
             for trajectory, asked in answers.items():
-                several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
+                several, named = Counter(group.title for group, _, _ in asked), list[JudgeCall]()
                 for group, judgment, place in asked:
                     trial = f", trial {judgment.trial}"
                     ref = b.Linked(f"{group.title} on {trajectory}{trial if judgment.trial > 1 else ''}", place)
                     for key in (*([judgment.first_key] if judgment.first_key else []), judgment.call_key):
                         uses[key].append(ref)
                     words = b.Linked(group.title + (trial if several[group.title] > 1 else ""), place)
-                    named += [Asked(judgment.call_key, words, judgment)] if judgment.call_key else []
+                    named += [JudgeCall(judgment.call_key, words, judgment)] if judgment.call_key else []
                 for own in named:
                     same[f"c{own.key[:16]}"] = [own, *(asked for asked in named[:_OTHERS] if asked.key != own.key)]
             # A decision names the key of its call where the agents were asked in this run.
@@ -255,7 +255,7 @@ class Trail:
             yield page.path, frame.page(page)
 
     def _decision_pages(self) -> Iterator[b.Page]:
-        """The pages of decisions, and how many judgments each judge gave on each agent, with those without a score."""
+        """The pages of decisions, and the overview of judgments by judge and agent, with those that have no score."""
         links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for group, judgment, place in self.places():
             if judgment.trial == 1:
@@ -263,13 +263,13 @@ class Trail:
         heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
         for path, rows, parts in beside(self.decided):
-            shown: list[b.Row] = []
+            shown: list[b.TableRow] = []
             for decision in rows:
-                about, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
+                by, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
                 when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
                 judged = b.spaced(links.get(decision.record_id, ()), ", ") or "none"
-                cells = (about, clean(decision.record_id, 60), when, _orders(decision), judged)
-                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), about))
+                cells = (by, clean(decision.record_id, 60), when, _orders(decision), judged)
+                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), by))
             yield rows_page(path, "Decisions", intro, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
@@ -283,12 +283,12 @@ class Trail:
             numbers = map(count, (n, ok, n - ok, trials))
             judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
         tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
-        linked, subjects = self.decisions_by(), list[b.Row]()
+        linked, subjects = self.decisions_by(), list[b.TableRow]()
         for whom in self.subjects():
             both = zip(self.groups, tallies, strict=True)
             counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(group, whom))
                       for group, seen in both]  # fmt: skip
-            subjects.append(b.Row((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
+            subjects.append(b.TableRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
         bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
             (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
@@ -296,7 +296,7 @@ class Trail:
         )
         without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
         if len(bad) > NOT_OK:
-            without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+            without.append(b.Prose(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
         of_agents = ("Agent", "Decisions", *(group.title for group in self.groups))
         of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
         intro = f". {counted(total, 'judgment')} of {counted(len(self.records), 'decision')}; each links to its call. "
@@ -324,7 +324,7 @@ class Trail:
         titles = tuple(title for _, title in dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in beside(judge.pages)):
-            shown: list[b.Row] = []
+            shown: list[b.TableRow] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
                 record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
@@ -337,7 +337,7 @@ class Trail:
                     call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
                 also = _also(one) if ok else b.bold(_also(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
+                shown.append(b.TableRow(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
@@ -377,7 +377,7 @@ class Trail:
 
 
 def _orders(one: Decision) -> str:
-    """What was decided, in a few words, and what is noted about it."""
+    """The orders of a decision in a few words, and its flags."""
     orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in one.actions[:_ORDERS]]
     more = f" and {count(len(one.actions) - _ORDERS)} more" if len(one.actions) > _ORDERS else ""
     flags = f"; {', '.join(clean(flag, 40) for flag in one.flags[:_ORDERS])}" if one.flags else ""
@@ -385,7 +385,7 @@ def _orders(one: Decision) -> str:
 
 
 def _also(one: Judgment) -> str:
-    """What a judgment says beside its scores; why it has none comes first."""
+    """The remarks on a judgment besides its scores, starting with the reason if it has none."""
     remarks = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
     remarks += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
     remarks += ["asked once more: the first reply was not JSON"] if one.first_key else []
@@ -398,7 +398,7 @@ def _also(one: Judgment) -> str:
 
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
 _DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
-_IN_PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
+_IN_PARTS: Final[Mapping[str, JudgmentPart]] = {"anchor.": "anchors", "probe.": "outside"}
 _CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
 _HONEST: Final = (
     "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "judge.length",
@@ -408,10 +408,10 @@ _HONEST: Final = (
 _ASKED: Final = "judge.invalid_share"
 
 
-def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
-    """Gives what a measurement rests on: judgments, decisions or numbers, counted where its name tells which."""
+def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
+    """Return a function that links a measurement to its judgments, decisions or numbers, with counts where known."""
     # Judgments by part, judge, subject and format of the decision: all, and those with scores.
-    asked, given = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
+    asked, given = Counter[tuple[JudgmentPart, str, Subject, str]](), Counter[tuple[JudgmentPart, str, Subject, str]]()
     for group, judgment, _ in trail.places():
         decision = trail.records.get(judgment.trajectory)
         key = (group.part, group.judge, subject_of(decision), "" if decision is None else decision.format)
@@ -422,7 +422,7 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
     decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
 
     def about(item: Measurement) -> tuple[Subject, ...] | None:
-        """Whom it is about: named ones, else every agent; None where its name does not tell."""
+        """The subjects of a measurement: those in its labels, else every agent; None if its name does not tell."""
         named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
         if item.name.startswith(_CELLS) and "cell" in item.labels:
             return (Subject(True, item.labels["cell"]),)
@@ -437,7 +437,7 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
     def link(
         asks: bool, form: str | None, ats: tuple[int, ...], subjects: tuple[Subject, ...], of: str = ""
     ) -> b.Linked:
-        """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
+        """A link with the number of matching rows; its text says so if they are only some of the rows at its target."""
         groups = [trail.groups[at] for at in ats]
         keys = {(group.part, group.judge) for group in groups}
         alone, single = len(groups) == 1, len(subjects) == 1
@@ -499,7 +499,7 @@ SEASON_KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonRecord:
-    """One record: whose it is, what it is of, what it says, the keys of its calls, and what it is about."""
+    """One record: its author, its subject, its content, the keys of its calls, and what it is about."""
 
     kind: RecordKind
     who: str
@@ -516,12 +516,12 @@ class SeasonRecord:
 
     @property
     def size(self) -> int:
-        """About how many bytes the row will take on a page."""
+        """The approximate size of its row in bytes."""
         return b.row_bytes(260 + 90 * len(self.keys), (self.who[:80] * 2, self.of[:120], self.said[:400]))
 
 
-class SeasonTrail(NamedTuple):
-    """The records of a season, and what reads their calls; None where there is no ledger."""
+class SeasonProvenance(NamedTuple):
+    """The records of a season, and a function that reads their calls; None without a ledger."""
 
     records: Sequence[SeasonRecord]
     read: ReadCalls | None
@@ -531,7 +531,7 @@ SeasonPlaces = Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]
 
 
 def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
-    """The records of each kind by their pages, by name and day."""
+    """The records of each kind by their pages, sorted by name and day."""
     places = {}
     for kind in SEASON_KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
@@ -546,7 +546,7 @@ def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
 
 
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
-    """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision."""
+    """Addresses of the first record by kind and author, and by kind, author and the agent or decision it is about."""
     places: dict[tuple[str, str, str], str] = {}
     for row, place in _each_place(_season_places(records)):
         for about in ("", row.about):
@@ -554,8 +554,8 @@ def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, st
     return places
 
 
-def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
-    """The pages of records, one at a time, as path and HTML, after those of their calls where there is a ledger."""
+def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple[str, str]]:
+    """The pages of records, one at a time, as path and HTML, after those of their calls if there is a ledger."""
     placed, calls = _season_places(trail.records), dict[str, str]()
     if trail.read is not None:
         uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
@@ -581,7 +581,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                 text, called = clean(row.said, 400), b.spaced((call_cell(key, calls) for key in row.keys), ", ")
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
-                lines.append(b.Row(cells, row.anchor, clean(row.who, 80)))
+                lines.append(b.TableRow(cells, row.anchor, clean(row.who, 80)))
             of, up = f"{intro} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
             heads = ("By", "Of", "Content", "Calls")
             yield (

@@ -1,4 +1,4 @@
-"""The pages of an agent: one with its account, grades, last decisions and checks, and beside it all of each."""
+"""The pages of an agent: one with account, grades, last decisions and checks, and others with all of each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
 LAST_CARDS: Final = 3
-"""Decisions on the page of an agent, and sentences of its fact check."""
+"""Number of decisions, and of sentences of the fact check, on the page of an agent."""
 
 
 def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str, str]]:
-    """The pages of every agent, each after the other, and the files of values; ``season`` is the way back."""
+    """The pages of every agent, with the files of values; ``season`` is the text of the link to the first page."""
     names, words = list(lookup.agents), lookup.words
     for at, agent in enumerate(lookup.agents.values()):
         book, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
@@ -39,7 +39,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
         yield _main(book, earned, places, up)
         if data:
             yield file, data
-        # All of its decisions, of its fact check, and of what does not reconcile, each with a link back to its page.
+        # All of its decisions, fact checks and mismatches, each page with a link back to the agent.
         kinds: Sequence[tuple[str, b.Inline, Sequence[Any], Sequence[b.Block]]] = (
             ("decisions", d.decisions_answer(book), steps, ()),
             ("ledger", book.say("ledger.answer"), lines, d.ledger_head(book)),
@@ -72,7 +72,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
 def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
     words, agent, steps = book.words, book.agent, book.steps
     place = book.run.decided.place(agent.name)
-    # The ranks that it can have, of how many.
+    # Its possible ranks, and the number of ranked agents.
     of, ranks = sum(place.first is not None for place in book.run.decided.places), book.say("head.no_place")
     if place.first is not None and place.last is not None:
         ranks = book.say("head.places", first=place.first, last=place.last, of=of)
@@ -80,7 +80,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             ranks = book.say("head.place", place=place.first, of=of)
     rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
-    head: list[b.Block] = [b.Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
+    head: list[b.Block] = [b.Prose((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))
     if strategy := book.run.plan.strategies.get(agent.name):
         head.append(b.Passage(clean(strategy, _ROOM), book.say("head.strategy")))
@@ -97,12 +97,12 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
-    # What it holds, and its last decisions.
+    # Its holdings, and its last decisions.
     shown = list[b.Block]()
     if (holdings := d.holdings(words, steps, _HELD)) is not None:
         when = b.bold(words.say("decisions.held", day=words.day(book.run.last)))
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
-        shown.append(b.Text((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
+        shown.append(b.Prose((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
@@ -113,7 +113,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             for step in latest
         )  # fmt: skip
         first, *_ = d.parts_of(book.path, "decisions", steps)
-        whole = b.Text(b.Linked(words.say("decisions.all", n=len(steps)), first))
+        whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
         shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", book.say("decisions.section"), d.decisions_answer(book), tuple(shown))
     return b.Page(
@@ -124,7 +124,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
 
 
 def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
-    """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
+    """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
     heading, account = book.say("earned.section"), d.account_figure(book.lookup, book.agent.name, title="", data=file)
     if account is None:
         return b.Section("earned", heading, book.say("earned.no_path")), ""
@@ -154,11 +154,11 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), account[0])), account[1]
+    return b.Section("earned", heading, lead, (b.Prose(book.lookup.note(item, more), "cap"), account[0])), account[1]
 
 
 def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
-    """The points of each judge and their band, and the total; of an agent that shares its tier the judges' range."""
+    """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)
     agreement = None if row is None else row.agreement
@@ -187,15 +187,15 @@ def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
 
 
 def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
-    """The fact check of its numbers, and what else was checked: look-ahead, reconciliation and thrash."""
+    """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
     words, blocks, note = book.words, list[b.Block](), book.lookup.note
     if lines := book.lines[: -LAST_CARDS - 1 : -1]:
         unkept = book.say("ledger.partial") if book.run.partial else ""
         first, *_ = d.parts_of(book.path, "ledger", book.lines)
-        whole = b.Text(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
+        whole = b.Prose(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
         blocks = [d.ledger_table(book, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in book.grades if grade.state == "ok"]
-    # How many checks reconcile; the score is 100 times their share.
+    # The number of reconciled checks; the score is 100 times their share.
     wrong = [(step, text) for step in book.steps for text in step.mismatches]
     listed = b.Linked(book.say("reliability.all"), next(iter(d.parts_of(book.path, "checks", wrong)))) if wrong else ""
     some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
@@ -211,7 +211,7 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     elif item is not None:
         answer = book.say("reliability.none", why=words.term("state", item.state))
     reliable = (note(item, answer), *some, listed, judged)
-    # What was known of the future, and what each judge says of it, where one saw some.
+    # The look-ahead check, with each judge's answer if one found some.
     looked = [grade for grade in usable if grade.lookahead is not None]
     failed = sum(grade.lookahead != "pass" for grade in looked)
     seen: list[b.Inline] = [book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")]
@@ -231,7 +231,7 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
         (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
         (book.say("thrash.title"), _thrash(book, usable)),
     )
-    blocks.append(b.Group(book.say("checks.section"), (b.Facts(rows),), "checks", "" if wrong or failed else "closed"))
+    blocks.append(b.Group(book.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
     return b.Section("ledger", book.say("ledger.section"), d.ledger_answer(book), tuple(blocks))
 
 
@@ -255,7 +255,7 @@ def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
     return book.lookup.note(item, " ".join(said_of))
 
 
-# --- what the judges graded -------------------------------------------------------------------------------------------
+# --- grades -----------------------------------------------------------------------------------------------------------
 
 
 _AXES: Final = ("reasoning", "evidence")
@@ -263,7 +263,7 @@ _VERDICT, _SUMMARY = 400, 1_600
 
 
 def _graded(book: AgentIndex) -> b.Section:
-    """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
+    """Both axes part by part; folded below them the tables, points by judge, and the judges' texts."""
     words, usable, plan = book.words, [grade for grade in book.grades if grade.state == "ok"], book.run.scoring
     blocks, below, none = list[b.Block](), list[b.Block](), book.say("graded.not_graded")
     answer = book.say("graded.single" if usable else "graded.none")
@@ -271,7 +271,7 @@ def _graded(book: AgentIndex) -> b.Section:
         answer = book.say("graded.answer", count=words.few(len(usable)))
     places = {grade.judge: book.lookup.record("grades", grade.judge, book.agent.name) for grade in book.grades}
     if usable:
-        # Points of every judge, with what a judge gave in brackets where the fact check lowered it.
+        # Points of every judge, with the points given in brackets if the fact check lowered them.
         heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
         drawn, lines = list[tuple[b.Figure]](), list[tuple[b.Inline, ...]]()
         for axis in _AXES:
@@ -283,9 +283,9 @@ def _graded(book: AgentIndex) -> b.Section:
             table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
             drawn.append((_parts_figure(book, axis, usable, table),))
             lines += parts
-        blocks.append(b.Beside(tuple(drawn)))
+        blocks.append(b.Columns(tuple(drawn)))
         if left := [words.part(part) for part in plan.not_applicable]:
-            below.append(b.Text(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
+            below.append(b.Prose(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
         below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
@@ -294,8 +294,8 @@ def _graded(book: AgentIndex) -> b.Section:
             for part in plan.evidence for grade in usable if part.name in grade.capped and part.name in grade.evidence
         )  # fmt: skip
         if lowered:
-            below += [b.Text(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
-    # A row for each judge: its composite, the axes and the outcome; and what it wrote.
+            below += [b.Prose(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
+    # A row for each judge: its composite, the axes and the outcome; and its texts.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
     shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
     for grade in book.grades:
@@ -313,14 +313,14 @@ def _graded(book: AgentIndex) -> b.Section:
         cells = [none if value is None else words.number(value, 1) for value in values]
         cells[-1] = words.term("state", grade.outcome_state) if grade.outcome is None else cells[-1]
         first, *others = [b.Linked(cell, places[grade.judge]) for cell in cells]
-        # Of a single judge the composite is the total.
+        # With a single judge the composite is the total.
         rows.append((judge, first if shown else b.Styled(words("frame.withheld"), "gap"), *others))
     if usable:
         names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
         titles = tuple(words.say(f"graded.head.{name}") for name in names)
         below.append(b.Group(book.say("graded.axes"), (b.Table(titles, tuple(rows), frozenset(range(1, 6)), ""),)))
     if texts:
-        below.append(b.Group(book.say("graded.words"), (b.Facts(tuple(texts)),)))
+        below.append(b.Group(book.say("graded.words"), (b.Terms(tuple(texts)),)))
         blocks.append(b.Group(book.say("graded.table"), tuple(below), folded="closed"))
     return b.Section("graded", book.say("graded.section"), answer, tuple(blocks))
 

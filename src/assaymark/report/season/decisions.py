@@ -1,4 +1,4 @@
-"""The decisions of an agent, newest first, the fact check of its sentences, and what it earned and holds."""
+"""The decisions of an agent, newest first, the fact check of its sentences, and its returns and holdings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, Words
+from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt, known, part_of
 from assaymark.text import clean
@@ -23,10 +23,10 @@ from assaymark.text import clean
 T = TypeVar("T")
 
 PART_BYTES: Final = 380_000
-"""Bytes of rows on a part of a long list: little enough for a phone."""
+"""Maximum bytes of rows on a part of a long list: small enough for a phone."""
 
 FILTERS: Final = ("traded", "rejected", "no-answer", "quiet", "mismatch")
-"""What a decision is looked for by: with trades, with rejections, without an answer, with nothing of it, mismatches."""
+"""Filters for decisions: with trades, with rejections, without an answer, with none of these, with mismatches."""
 
 _TEXT, _LINES, _SHOWN = 6_000, 120, 420
 _ORDERS, _ORDER, _REASON, _FIRST = 40, 160, 400, 110
@@ -38,14 +38,14 @@ _NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", 
 
 
 def decision_keys(step: StepRecord) -> tuple[str, ...]:
-    """The keys of ``FILTERS`` that a decision is found by."""
+    """The keys of ``FILTERS`` that apply to a decision."""
     traded = any(fill.kind == "order" for fill in step.fills)
     came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
     return tuple(key for key, present in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if present)
 
 
 def order_count(step: StepRecord) -> int:
-    """Orders of a decision; to hold, or to trade nothing, is none."""
+    """The number of orders of a decision; holding, or trading nothing, is not an order."""
     return sum(action.kind not in _NO_ORDER for action in step.decision.actions)
 
 
@@ -61,12 +61,12 @@ def order_texts(step: StepRecord) -> list[str]:
 
 
 def problem_of(step: StepRecord) -> str:
-    """What of a reply could not be used or read; empty where nothing."""
+    """The part of a reply that could not be used or parsed; empty if there is none."""
     return "; ".join(step.decision.missing) if unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
 def decision_bytes(step: StepRecord) -> int:
-    """About how many bytes a decision takes: its texts, and markup for each thing that it lists."""
+    """The approximate size of a decision in bytes: its texts, and markup for each listed item."""
     refused, reasons = [order.text[:_REASON] for order in step.rejections], step.decision.rationales
     texts = [rationale.text[:size] for size in (_TEXT, _SHOWN) for rationale in reasons]
     orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
@@ -94,13 +94,13 @@ def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]
 
 
 def decision_places(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
-    """Where each decision is shown, by its number."""
+    """The address of each decision, by its number."""
     pages = parts_of(path, "decisions", steps).items()
     return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
 
 
 def decisions_answer(book: AgentIndex) -> str:
-    """How many decisions there are, and on how many days there was no answer."""
+    """The number of decisions, of those with trades, and of those without an answer."""
     steps = book.steps
     if not steps:
         return book.say("decisions.empty")
@@ -112,20 +112,20 @@ def decisions_answer(book: AgentIndex) -> str:
 
 
 def source(book: AgentIndex, step: StepRecord) -> str:
-    """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
+    """The link to the prompt and the reply of a decision; empty if records have no pages."""
     place = book.lookup.record("decisions", book.agent.name, step.decision.record_id)
     return b.Linked(book.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Words, step: StepRecord) -> b.Inline:
-    """The first sentence of the reasons of a decision; empty where it gave none."""
+def reason_words(words: Language, step: StepRecord) -> b.Inline:
+    """The first sentence of the rationale of a decision; empty if it has none."""
     texts = (rationale.text.strip() for rationale in step.decision.rationales)
     first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
     return b.written(words.quoted(first)) if first else ""
 
 
-def trades_words(words: Words, step: StepRecord) -> str:
-    """What was sold and bought, and what was rejected; a word for why there is nothing."""
+def trades_words(words: Language, step: StepRecord) -> str:
+    """The instruments sold and bought, and the number of rejections; if none, a word for the reason."""
     fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
         named = [f"{units(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
@@ -137,23 +137,23 @@ def trades_words(words: Words, step: StepRecord) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.Listing:
-    """All of some decisions, with buttons for all of them and for each kind that occurs."""
+def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.CardList:
+    """A list of decisions, with filters for each kind that occurs."""
     words = book.words
     titles = {key: words.word("filter", key) for key in FILTERS}
     filters = words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
     cards = tuple(decision_group(book, step) for step in steps)
-    return b.Listing(cards, filters, words.say("decisions.what"), "decision-cards")
+    return b.CardList(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
 def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
-    """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
+    """One decision in full: rationale, orders, fills, rejections, flags and mismatches."""
     words, (first, *others), given = book.words, decision_keys(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := source(book, step)) else []
-    # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
+    # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
     orders = [b.written(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(given) - _ORDERS
     refused: list[b.Inline] = []
@@ -186,32 +186,32 @@ def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     }  # fmt: skip
     done = [(words.say(f"decisions.{kind}"), b.spaced(items)) for kind, items in kinds.items()
             if items or kind.endswith("orders")]  # fmt: skip
-    # What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
+    # The agent's texts with their line breaks; for an unusable answer a statement of that.
     texts: list[b.Block] = []
     reasons, problem = step.decision.rationales, problem_of(step)
     if (silent := unanswered(step.decision)) or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Text((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
+        texts.append(b.Prose((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
-        texts.append(b.Text(words.say("decisions.no_reason"), "sub"))
+        texts.append(b.Prose(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
     for kind, text in ((rationale.kind, rationale.text) for rationale in reasons):
         if kind != last:
-            texts.append(b.Text(words.word("text", kind), "hd"))
+            texts.append(b.Prose(words.word("text", kind), "hd"))
         last, left = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
-        body: tuple[b.Text, ...] = (b.Text(b.written(passage), "said"),)
-        body += (b.Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
+        body: tuple[b.Prose, ...] = (b.Prose(b.written(passage), "said"),)
+        body += (b.Prose(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
         folded = len(passage) > _SHOWN or left > 0
         texts.append(b.Group(b.written(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
-    blocks = (b.Text(b.spaced(below, " · "), "sub"), b.Beside((tuple(texts), (b.Facts(tuple(done)),))))
+    blocks = (b.Prose(b.spaced(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def units(words: Words, quantity: float) -> str:
-    """Units with as many decimals as they have, six digits at most where there are decimals.
+def units(words: Language, quantity: float) -> str:
+    """A quantity with its own decimals, at most six digits in all if there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
     >>> [units(Words(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
@@ -222,7 +222,7 @@ def units(words: Words, quantity: float) -> str:
     return amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
 
 
-# --- what does not reconcile, in words: the sentences of `portfolio.Mismatch`, read back and said again ---------------
+# --- mismatches in words: the sentences of `portfolio.Mismatch`, parsed and translated --------------------------------
 
 
 _SENTENCE: Final = re.compile(
@@ -234,11 +234,11 @@ _MOVE: Final = re.compile(
     r"price of (?P<symbol>.+?) on (?P<day>[-\d]+): (?P<close>[-+.\de]+) after (?P<before>[-+.\de]+) on "
     r"(?P<earlier>[-\d]+), (?:explained by no action|not explained by (?P<actions>.+))"
 )
-"""As `assaymark.workflow.tracks.season_books.unexplained` writes it."""
+"""The sentence written by `assaymark.workflow.tracks.season_books.unexplained`."""
 
 
-def mismatch_words(words: Words, text: str) -> str:
-    """A mismatch in the language of the page; a sentence of another form stays as it was recorded, made safe."""
+def mismatch_words(words: Language, text: str) -> str:
+    """A mismatch in the language of the page; a sentence in another form is shown as recorded, but cleaned."""
     shown = clean(text, _REASON)
     if moved := _MOVE.fullmatch(shown):
         verb = "acted" if moved["actions"] else "moved"
@@ -270,18 +270,18 @@ _OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,
 def ledger_table(
     book: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
 ) -> b.Table:
-    """A row for each number in its sentence, with filters where the table has a ``name``.
+    """A row for each number in its sentence, with filters if the table has a ``name``.
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = book.words, list[b.Row]()
+    words, rows = book.words, list[b.TableRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
         return (b.Mark(key), word) if key in STATES else (word,)
 
     for line in lines:
-        # How the number was matched; what was computed from bars says over which time.
+        # The rule that matched the number; one computed from bars states its period.
         rules = []
         for rule in line.rule.split(", ")[:_RULES] if line.rule else ():
             over = _OVER.fullmatch(rule)
@@ -297,7 +297,7 @@ def ledger_table(
             words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
             for part in saw.split("; ")
         )
-        # One state where all of the panel say so; otherwise each state with who says it.
+        # One state if the whole panel gives it; otherwise each state with its judges.
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for given in states:
             judged.append(state(given))
@@ -310,8 +310,8 @@ def ledger_table(
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
-        rows.append(b.Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
-    # The buttons: all, each state that occurs, and where the layers differ.
+        rows.append(b.TableRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
+    # The filters: all, each state that occurs, and disagreements between the layers.
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
     keys = [key for row in rows for key in (row.key, row.also)]
@@ -322,7 +322,7 @@ def ledger_table(
 
 
 def ledger_answer(book: AgentIndex) -> str:
-    """How many of the sentences arithmetic bears out, contradicts or cannot decide."""
+    """The number of sentences that the fact check supports, contradicts or cannot decide."""
     if not book.lines:
         return book.say("ledger.empty")
     seen, words = Counter[str](line.numbers or NO_NUMBER for line in book.lines), book.words
@@ -333,7 +333,7 @@ def ledger_answer(book: AgentIndex) -> str:
 
 
 def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
-    """What share the material bears out and what chance would, where layers differ, and each state in each layer."""
+    """The supported share with that by chance, the number of disagreements, and each state by layer."""
     if not book.lines:
         return ()
     item, words, lines = book.one("season.ledger"), book.words, list[b.Inline]()
@@ -352,7 +352,7 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
         lines.append(book.say("ledger.silent", silent=silent, n=steps))
     lines.append(book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines)))
     lines += [book.say("ledger.partial")] if book.run.partial else []
-    # How often each state occurs in each layer, over the whole fact check.
+    # The counts of each state in each layer, over the whole fact check.
     judges = [judge.name for judge in book.run.plan.panel if any(judge.name in line.judges for line in book.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in book.lines)]
     layers += (Counter(line.judges.get(name, "") for line in book.lines) for name in judges)
@@ -371,14 +371,14 @@ def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
 
 
 DATA: Final = "accounts.csv"
-"""The values behind the figure, beside the first page of each language."""
+"""The file of the figure's values, in the folder of each language."""
 
 DRAWN: Final = 8
 _HELD, _LATEST = 3, 5
 
 
 def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
-    """A path on the days of another, from its start on. On a day that it lacks it stays where it was."""
+    """The values of a path on the days of another, from the start; on a missing day the last value is kept."""
     by_day: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
     values = [path.start]
     for day in days:
@@ -396,7 +396,7 @@ def account_paths(book: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
 
 
 def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.Figure, str] | None:
-    """All accounts or one against the baselines, on the days of the longest, and the text of the file with its values.
+    """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
 
     None where no account is recorded. ``shown`` are other fields of the figure.
     """
@@ -445,12 +445,12 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
 
 
 def called(path: SeasonPath) -> str:
-    """The name by which the words of a language know a baseline."""
+    """The key of a baseline in the words of a language."""
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def holdings(words: Words, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
-    """The last decision after which a book is recorded, with its share of cash and its largest positions in words."""
+def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
+    """The last decision with a recorded portfolio, its cash share and its largest positions in words; or None."""
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
         return None
@@ -463,7 +463,7 @@ def holdings(words: Words, steps: Sequence[StepRecord], most: int = _HELD) -> tu
 
 
 def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
-    """What each agent holds after its last decision, by name, and the last decisions of all, newest first."""
+    """The holdings of each agent after its last decision, by name, and the latest decisions of all, newest first."""
     words, owned, latest = book.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     for name in book.agents:
         if (last := holdings(words, book.run.steps.get(name, ()))) is not None:
@@ -486,4 +486,4 @@ def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
         if rows
     )
     lede = words.say("accounts.now_lede", day=words.day(book.run.last))
-    return (b.Section("now", words.say("accounts.now"), lede, (b.Beside(columns),)),) if columns else ()
+    return (b.Section("now", words.say("accounts.now"), lede, (b.Columns(columns),)),) if columns else ()

@@ -1,4 +1,4 @@
-"""What a season hands on: feeds, a calendar, verdicts as JSON, tables as CSV, a picture, what it claimed before."""
+"""Files for other programs: feeds, a calendar, verdicts as JSON, tables as CSV, a picture, an archive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import svg
 
 from assaymark import __version__
 from assaymark.records import Level, content_id
-from assaymark.report.blocks import Inline, Linked, Page, Quote, Table, notes
+from assaymark.report.blocks import ClaimQuote, Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
@@ -38,10 +38,10 @@ _DAYS: Final = 30
 
 
 def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
-    """Every file beside the pages of a language, as path and text; ``folder`` is where these lie below the site."""
+    """Every file beside the pages of a language, as path and text; ``folder`` is the folder of these in the site."""
     run, words, now = book.run, book.words, verdicts_of(book)
     editions = run.publications or (now,)
-    # What was claimed and not before, and what no longer; a sentence only while it is supported now.
+    # New claims and dropped ones; a sentence is quoted only if it is still supported.
     changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
     for edition, before in zip(editions, (None, *editions[:-1]), strict=True):
         lines, old, latest = (
@@ -62,7 +62,7 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
         changes.append((edition, before, changed))
     yield from _files(book, folder, changes)
     yield VERDICTS, json.dumps(now, indent=1) + "\n"
-    if run.next_decision:  # the decisions that are still to come, as one event that repeats on weekdays
+    if run.next_decision:  # future decisions, as one event that repeats on weekdays
         until = f"{run.plan.calendar.last}{run.next_decision[10:]}"
         stamp, first, last = (
             datetime.fromisoformat(text).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -97,7 +97,7 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
 
 
 def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
-    """What is claimed, in the words of the pages: of an unsupported claim what it is about, its agents by name."""
+    """The verdicts in the words of the pages: for an unsupported claim its subject, with agents sorted by name."""
     run, entries = book.run, []
     for verdict in run.decided.verdicts:
         level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
@@ -120,7 +120,7 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
 def _files(
     book: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
 ) -> Iterator[tuple[str, str]]:
-    """The standings and every decision as CSV, and the last days and every change of the verdicts, newest first, as
+    """The standings and every decision as CSV, and the last days with every change of the verdicts, newest first, as
     RSS and as JSON."""
     rows: list[tuple[str | float, ...]] = []
     for name, agent in book.agents.items():
@@ -164,13 +164,13 @@ def _files(
         title = words.say("feeds.day", day=words.day(day))
         entries.append((day, "decisions", f"day/{day}", title, "\n".join(days[day]), "index.html#now"))
     entries.sort(key=lambda entry: entry[:2], reverse=True)
-    # The addresses of pages where that of the site is known; else none.
+    # Full addresses of pages if that of the site is known; else none.
     top, urn, lines, items = f"{run.url.rstrip('/')}/{folder}", f"urn:assaymark:{run.plan_hash}", list[str](), []
     hour = run.decided_at[10:] if len(run.decided_at) > 10 else "T00:00:00+00:00"
     for day, tag, key, title, text, href in entries:
         try:
             at = datetime.fromisoformat(f"{day[:10]}{hour}").astimezone(UTC)
-        except ValueError:  # a day that is no date counts as the epoch
+        except ValueError:  # a day that is not a date counts as the epoch
             at = datetime.fromtimestamp(0, UTC)
         link = f"<link>{escape(top + href)}</link>" if run.url else ""
         lines.append(
@@ -199,7 +199,7 @@ def _files(
 
 # --- the picture for a preview: a supported sentence with its condition, and the points of the judges by tier ---------
 #
-# It has no sentence that is not supported, and of agents that share a tier no more than their pages: dots by size.
+# It has no unsupported sentence, and for agents that share a tier it shows only the dots, like their pages.
 
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT = 1200, 630, 68, 1108
@@ -215,16 +215,16 @@ _STYLE: Final = (
 
 
 def share_card(book: SeasonIndex) -> str:
-    """The picture, 1200 by 630, as a drawing that stands alone."""
+    """The preview picture, 1200 by 630, as a standalone drawing."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
-    claim = next((claim for level in said_levels(book) for claim in level.claims if isinstance(claim, Quote)), None)
+    claim = next((claim for part in said_levels(book) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
-    if claim is None:  # nothing is supported: the counts
+    if claim is None:  # nothing is supported: show the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
         parts += _text([", ".join(f"{n} {what}" for _, n, what in tally(book))], 22, 190, "s")
-    else:  # the sentence and the whole of its condition, in the largest type in which both have room
+    else:  # the sentence with its full condition, in the largest type in which both fit
         also = f"{words('frame.say_also')} {claim.condition}" if claim.condition else ""
         for large, size in _SIZES:
             top, below = wrapped(words.quoted(claim.sentence), large, room), wrapped(also, size, room) if also else []
@@ -272,7 +272,7 @@ def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) 
 
 
 def wrapped(text: str, size: float, width: float) -> list[str]:
-    """The lines of a text in a font of a size.
+    """A text split into lines of at most ``width`` at a font size.
 
     >>> wrapped("one two three", 20, 80)
     ['one two', 'three']
@@ -288,15 +288,15 @@ def wrapped(text: str, size: float, width: float) -> list[str]:
 
 
 def preview(drawing: str) -> bytes:
-    """A drawing as PNG, in the fonts of this machine."""
-    import resvg_py  # by those alone who publish
+    """A drawing as PNG, with the fonts of this machine."""
+    import resvg_py  # optional; for publishing only
 
     return resvg_py.svg_to_bytes(svg_string=drawing, background="#fff")
 
 
 @cache
 def preview_name() -> str:
-    """The picture for previews: PNG, since few sites show drawings; the drawing where no font is installed."""
+    """The file name of the preview picture: PNG, since few sites show SVG; else the SVG if no font is installed."""
     none, *letters = (
         preview(f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{text}</svg>')
         for text in ("", *(f'<text y="9" font-family="{font}">a</text>' for font in ("serif", "sans-serif")))

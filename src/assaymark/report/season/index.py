@@ -1,4 +1,4 @@
-"""A season as its pages look things up: grades, rows and measurements by name, and the words of one language."""
+"""Look-ups of a season for its pages: grades, rows and measurements by name, and the words of one language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assaymark.judging.season.record import AuditLine, StepRecord
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
-from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
+from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
 from assaymark.report.measurements import Measured, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
@@ -25,7 +25,7 @@ from assaymark.text import NBSP, clean, prose
 
 @dataclass(frozen=True, slots=True)
 class SeasonPath:
-    """Net asset value day by day, in currency; ``start`` is what it began with."""
+    """Net asset values day by day, in currency; ``start`` is the value before the first day."""
 
     name: str
     baseline: bool
@@ -36,21 +36,21 @@ class SeasonPath:
 
 @dataclass(frozen=True, slots=True)
 class SeasonClaimLine:
-    """One checkable statement of a record, in both layers."""
+    """One checkable statement of a record, with its state by the numeric fact check and by the judges."""
 
     number: int
     day: str
     quote: str  # hostile
-    saw: str  # what of the agent's material decided
-    numbers: EvidenceState | None  # of the numeric fact check; None where the quotation holds no number
+    saw: str  # the fields of the agent's context that decided
+    numbers: EvidenceState | None  # by the numeric fact check; None for a quotation without a number
     rule: str = ""
-    judges: Mapping[str, str] = field(default_factory=dict)  # the states by judge, for those that looked at it
-    which: str = ""  # the number that the state is of
-    start: int = 0  # its place in the quotation
+    judges: Mapping[str, str] = field(default_factory=dict)  # the states by judge, for those that checked it
+    which: str = ""  # the number that the state refers to
+    start: int = 0  # its position in the quotation
 
     @property
     def disagree(self) -> bool:
-        """Whether the layers differ: a judge says supported or contradicted where the numbers say the other, or so."""
+        """True if the fact check and the judges, or two judges, do not give the same state."""
         layers = {*self.judges.values()}
         if self.numbers is not None and self.numbers != "own_action":
             good = self.numbers in ("supported", "derivable", "rule")
@@ -60,11 +60,11 @@ class SeasonClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class SeasonGradeView:
-    """What one judge gave one agent's whole record: axes and parts in points, by name."""
+    """The grade that one judge gave one agent's whole record: axes and parts in points, by name."""
 
     agent: str
     judge: str
-    state: str  # ``ok`` or why there are no grades; then all numbers are absent
+    state: str  # ``ok``, or the reason for no grades; then all numbers are absent
     composite: float | None = None
     axes: Mapping[str, float] = field(default_factory=dict)
     reasoning: Mapping[str, float] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class SeasonGradeView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonRun:
-    """A season that was judged, measured and decided, as its site shows it."""
+    """A judged, measured and decided season, as its site shows it."""
 
     plan: Season
     plan_hash: str
@@ -98,20 +98,20 @@ class SeasonRun:
     steps: Mapping[str, tuple[StepRecord, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
-    table: tuple[SeasonRow, ...]  # totals, bands and tiers; which of it is printed is for ``decided``
+    table: tuple[SeasonRow, ...]  # totals, bands and tiers; ``decided`` says which are printed
     decided: SeasonVerdicts
-    measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
-    blinding: tuple[AuditLine, ...]  # what blinding replaced and kept, of every agent
-    source: str = ""  # who ran it; empty for seasons that were run here
-    partial: bool = False  # whether some of what the agents could see is not kept
-    notes: tuple[Said, ...] = ()  # what a reader has to know beside its claims
-    planned: int = 0  # days of the calendar in all; 0 where it says nothing of days to come
+    measurements: tuple[Measurement, ...]  # every number on a page except facts
+    blinding: tuple[AuditLine, ...]  # texts that blinding replaced and kept, for every agent
+    source: str = ""  # the operator; empty for seasons run here
+    partial: bool = False  # part of the agents' context was not stored
+    notes: tuple[Said, ...] = ()  # remarks for readers besides its claims
+    planned: int = 0  # all days of the calendar; 0 if future days are unknown
     decided_at: str = ""
-    next_decision: str = ""  # in UTC, like the last one; empty where there is none
-    sheets: Mapping[str, str] = field(default_factory=dict)  # where the datasheets of its judges lie
-    url: str = ""  # where the site will lie, for feeds and previews
+    next_decision: str = ""  # in UTC, like the last one; empty if there is none
+    sheets: Mapping[str, str] = field(default_factory=dict)  # paths of the datasheets of its judges
+    url: str = ""  # the address of the site, for feeds and previews
     publications: tuple[Mapping[str, Any], ...] = ()  # the verdicts of every publication, this one last
-    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, who, about): their place
+    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, who, about) to address
 
 
 _SENTENCE: Final = 900
@@ -119,8 +119,8 @@ _WORDS: Final = range(2, 13)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """One language. Calling it words a sentence of the pages; `text` words one that came with the season.
+class Language:
+    """The words of one language. Calling it renders a sentence of the pages; `text` renders one stored with the season.
 
     >>> words = Words(english())
     >>> words.range(2, 4), words.percent(-0.0184), words.amount(14500)
@@ -130,27 +130,27 @@ class Words:
     catalogue: Catalogue
 
     def __call__(self, key: str, **values: Value) -> str:
-        """A sentence of the pages. Values are set as they are: clean those that come from a record."""
+        """A sentence of the pages. Values are not escaped: clean those that come from a record."""
         return self.catalogue.say(key, **values).replace(" %", f"{NBSP}%")
 
     def say(self, key: str, **values: Value) -> str:
-        """A sentence of the pages of agents."""
+        """A sentence of the agent pages."""
         return self(f"model.{key}", **values)
 
     def has(self, key: str) -> bool:
-        """Whether the language has such a key."""
+        """True if the language has such a key."""
         return key in self.catalogue.texts
 
     def text(self, sentence: Said, limit: int = _SENTENCE) -> str:
-        """A sentence of the season in words, safe to show."""
+        """A stored sentence of the season in words, safe to show."""
         return prose(self.catalogue.render(sentence), limit).replace(" %", f"{NBSP}%")
 
     def texts(self, sentences: Iterable[Said]) -> str:
-        """Sentences of the season one after the other."""
+        """Stored sentences of the season, joined."""
         return " ".join(map(self.text, sentences))
 
     def term(self, group: str, name: str) -> str:
-        """The word for one of a few names, such as a band; a name that the language does not have stays as it is.
+        """The word for a known name, such as a band; a name that the language does not have stays unchanged.
 
         >>> Words(english()).term("month", "1"), Words(english()).term("month", "Pluviôse")
         ('January', 'Pluviôse')
@@ -158,7 +158,7 @@ class Words:
         return self(f"{group}.{name}") if self.has(f"{group}.{name}") else clean(name, 80)
 
     def word(self, group: str, name: str) -> str:
-        """The same of the pages of agents, where names are written in several ways.
+        """Like `term`, for names on agent pages, which are written in several ways.
 
         >>> words = Words(english())
         >>> words.word("flag", "no-answer"), words.word("flag", "unheard of")
@@ -168,11 +168,11 @@ class Words:
         return self(key) if self.has(key) else clean(name, 80)
 
     def part(self, part: SubComponent) -> str:
-        """The name of a part of an axis; one that the language does not know keeps the title of its plan."""
+        """The name of a part of an axis; one that the language does not have keeps the title of its plan."""
         return self(f"part.{part.name}") if self.has(f"part.{part.name}") else clean(part.title, 80)
 
     def of(self, n: int, name: str) -> str:
-        """The word for what was counted, after its number.
+        """The noun that follows a count, in singular or plural.
 
         >>> Words(english()).of(12, "gradings"), Words(english()).of(1, "gradings")
         ('gradings', 'grading')
@@ -200,7 +200,7 @@ class Words:
         return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
 
     def points(self, value: float) -> str:
-        """Points out of 100 as a whole number, rounded half up as bands are read."""
+        """Points out of 100 as a whole number, rounded half up as for bands."""
         return self.amount(whole(value))
 
     def few(self, value: int) -> str:
@@ -208,19 +208,19 @@ class Words:
         return self.catalogue.say(f"claim.count.{value}") if value in _WORDS else self.amount(value)
 
     def percent(self, share: float, digits: int = 1, *, sign: bool = False) -> str:
-        """A share in percent; the sign never leaves its number at the end of a line."""
+        """A share in percent; the sign is not separated from its number by a line break."""
         return self("format.percent", value=self.number(100 * share, digits, sign=sign))
 
     def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
-        """The ends of an interval."""
+        """The ends of an interval, in words."""
         return self.range(*(self.number(end, digits, sign=sign) for end in (low, high)))
 
     def range(self, first: Value, last: Value) -> str:
-        """From one to the other."""
+        """A range, in words."""
         return self.catalogue.say("places.range", first=first, last=last)
 
     def day(self, text: str, *, short: bool = False) -> str:
-        """An ISO date or time as it is read, or in ``short`` as day and month for an axis; what is no date stays.
+        """An ISO date or time in words, or in ``short`` as day and month for an axis; any other text unchanged.
 
         >>> Words(english()).day("2026-01-05"), Words(english()).day("2026-01-02T08:00:00Z")
         ('5 January 2026', '2 January 2026, 08:00 UTC')
@@ -244,19 +244,19 @@ class Words:
         return f"{self.catalogue.say('frame.open')}{text}{self.catalogue.say('frame.close')}"
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
-        """A button for all rows, then one for each key that a row has, in the order of ``titles``."""
+        """A button for all rows, then one for each key that occurs, in the order of ``titles``."""
         seen = Counter(keys)
         options = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
         return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
 
 
 def whole(value: float) -> int:
-    """Points as they are read: rounded half up."""
+    """Points as printed: rounded half up."""
     return math.floor(round(value, 9) + 0.5)
 
 
 ROWS: Final = 500
-"""Rows of measurements on one page: so many in every language, so that a page has its translation."""
+"""Rows of measurements on one page: the same number in every language, so that every page has its translation."""
 
 _GROUPS: Final[Mapping[str, str]] = {
     "scores": "total composite axis outcome efficiency without",
@@ -268,13 +268,13 @@ _GROUPS: Final[Mapping[str, str]] = {
     "records": "ledger reliability lookahead thrash decisions",
     "books": "return drawdown excess",
 }
-"""What the buttons above the rows show together, in the order of the rows."""
+"""The groups of the filter buttons above the rows, in the order of the rows."""
 
 
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[Measured, ...]]:
-    """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
+    """The rows of every page, by its file name, not yet translated; at least one page, which may be empty."""
     pages = {
         name if "." in name or name == "contrast" else f"season.{name}": group
         for group, names in _GROUPS.items()
@@ -287,17 +287,17 @@ def measured_pages(
 _POINTS: Final = (
     "season.total", "season.without", "season.composite", "season.axis", "season.outcome", "season.efficiency",
 )  # fmt: skip
-"""What grades an agent; where it shares its tier, a range over its judges is in its place."""
+"""Measurements that grade an agent; if it shares its tier, the range of its judges is shown instead."""
 
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeasonIndex(Index):
-    """A season and its indexes in one language. Build one with `SeasonIndex.of`."""
+class SeasonIndex(MeasurementIndex):
+    """A season with its look-ups in one language. Build one with `SeasonIndex.of`."""
 
     run: SeasonRun
-    words: Words
+    words: Language
     agents: Mapping[str, AgentSpec]
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
@@ -306,9 +306,9 @@ class SeasonIndex(Index):
     up: str = ""
 
     @classmethod
-    def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
-        """Index a season; in English without ``words``."""
-        agents = {  # a model of records is called what they call it
+    def of(cls, run: SeasonRun, words: Language | None = None) -> SeasonIndex:
+        """Index a season, in English by default."""
+        agents = {  # an imported model keeps the name in its records
             spec.name: spec.model_copy(update={"model": spec.model.removeprefix(f"{RECORDS}/")})
             for spec in sorted(run.plan.agents, key=lambda agent: (agent.name.casefold(), agent.name))
         }
@@ -319,21 +319,21 @@ class SeasonIndex(Index):
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
         rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
-        index = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
+        index = cls(by_id, by_name(run.measurements), run, words or Language(english()), agents, grades, rows, pages)
         measured = measured_pages(run.measurements, index.hidden)
         return replace(index, measured=measured, links=measured_links(measured))
 
     @property
     def graders(self) -> int:
-        """How many judges gave a usable grade; one that refused everything, or did not grade yet, is none."""
+        """The number of judges with a usable grade, without those that refused everything or have yet to grade."""
         return len({grade.judge for grade in self.run.grades if grade.composite is not None})
 
     def shown(self, agent: str) -> bool:
-        """Whether the points of an agent may be shown: it shares its tier with none."""
+        """True if the points of an agent may be shown: it is alone in its tier."""
         return any(place.shown for place in self.run.decided.places if place.agent == agent)
 
     def hidden(self, item: Measurement) -> str:
-        """Why a value is not shown, as a state: of a pair without a supported order, of an agent that shares its tier.
+        """The reason why a value is hidden, as a state: an unsupported order, or an agent that shares its tier.
 
         Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
         """
@@ -347,27 +347,27 @@ class SeasonIndex(Index):
         return ""
 
     def spread(self, item: Measurement) -> str:
-        """What stands for a value that is hidden because its agent shares a tier: the range of its judges, in words."""
+        """The range of the judges in words, in place of a value that is hidden because its agent shares a tier."""
         agent = item.labels.get("agent", "")
         bounds = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
         n = sum(grade.composite is not None for grade in self.grades.get(agent, ()))
         return "" if bounds is None else self.words("measured.spread", n=n, low=bounds[0], high=bounds[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
-        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade."""
+        """The range of an agent's judges on a kind of measurement, in points; None without a grade."""
         scores = self._points(agent, name, axis)
         if len(scores) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)
         return (min(scores), max(scores)) if scores else None
 
     def tier_range(self, agent: str, name: str, axis: str = "") -> Ends | None:
-        """From the lowest to the highest points that a judge gave an agent of the same tier."""
+        """The lowest and the highest points that a judge gave an agent of the same tier."""
         tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
         scores = [points for agent in tier for points in self._points(agent, name, axis)]
         return (min(scores), max(scores)) if scores else None
 
     def _points(self, agent: str, name: str, axis: str) -> list[float]:
-        """What the grade of each judge alone comes to: totals and efficiency are in proportion to the composite."""
+        """The points by each judge alone; totals and efficiency are scaled in proportion to the composite."""
         graded = [grade for grade in self.grades.get(agent, ()) if grade.composite is not None]
         if name == "season.axis":
             return [grade.axes[axis] for grade in graded if axis in grade.axes]
@@ -381,36 +381,36 @@ class SeasonIndex(Index):
         return [min(share * (grade.composite or 0.0), 100.0) for grade in graded]
 
     def link(self, item: Measurement | None) -> str:
-        """Where a measurement stands, empty for none."""
+        """The address of a measurement's row; empty for None."""
         return "" if item is None else self.links[item.id]
 
     def note(self, item: Measurement | None, text: str) -> Inline:
-        """A sentence, and a link to the row of a measurement after it where that has a value."""
+        """A sentence, followed by a link to the row of a measurement if that has a value."""
         link = self.to(item, self.words("measured.open"))
         return (text, " ", link) if isinstance(link, Linked) else text
 
     def record(self, kind: str, who: str, about: str) -> str:
-        """Where a record is, seen from the folder of the language; empty where none lies beside the pages."""
+        """The address of a record, relative to the folder of the language; empty if it has no page."""
         place = self.run.records.get((kind, who, about))
         return "" if place is None else self.up + place
 
     def judge_place(self, name: str) -> int | None:
-        """The place of a judge in the panel, from 0; None where it is none of its judges."""
+        """The index of a judge in the panel, from 0; None for a judge that is not in it."""
         return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
     def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
-        """The path of an agent, or of a baseline, which may be called the same; None without one."""
+        """The path of an agent, or of a baseline, which may have the same name; None if there is none."""
         return next((path for path in self.run.paths if path.name == name and path.baseline == baseline), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgentIndex:
-    """One agent of a season in one language. Its page is ``path``; its other pages lie in a folder of its name."""
+    """One agent of a season in one language. Its page is ``path``; its other pages are in a folder of its name."""
 
     lookup: SeasonIndex
     agent: AgentSpec
     run: SeasonRun
-    words: Words
+    words: Language
     path: str
     steps: Sequence[StepRecord]
     lines: Sequence[SeasonClaimLine]  # every checkable sentence of its record
@@ -418,15 +418,15 @@ class AgentIndex:
 
     @classmethod
     def of(cls, lookup: SeasonIndex, agent: AgentSpec) -> AgentIndex:
-        """What there is of an agent."""
+        """Index the records of an agent."""
         run, name, grades = lookup.run, agent.name, lookup.grades.get(agent.name, ())
         own = run.steps.get(name, ()), run.ledger.get(name, ())
         return cls(lookup, agent, run, lookup.words, lookup.pages[name], *own, grades)
 
     def say(self, key: str, **values: Value) -> str:
-        """A sentence of the pages of agents."""
+        """A sentence of the agent pages."""
         return self.words.say(key, **values)
 
     def one(self, name: str, **labels: str) -> Measurement | None:
-        """A measurement about this agent."""
+        """A measurement of this agent; None if there is none."""
         return self.lookup.one(name, agent=self.agent.name, **labels)

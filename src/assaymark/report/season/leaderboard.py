@@ -1,4 +1,4 @@
-"""The table of the first page: grades, possible ranks, and the totals of agents whose rank is supported."""
+"""The leaderboard of the first page: grades, possible ranks, and the totals of agents with a supported rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.paths import falls
-from assaymark.report.season.index import SeasonIndex, Words, whole
+from assaymark.report.season.index import Language, SeasonIndex, whole
 from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
 from assaymark.text import clean
 
@@ -31,14 +31,14 @@ _HATCH: Final = "bands-h"
 _KIND: Final = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 
 Judged = tuple[float, int | None]
-"""The points that a judge gave, and its place in the panel where that may be shown."""
+"""The points that a judge gave, and its index in the panel if that may be shown."""
 
 BandNames = tuple[str, str, str]
-"""What the bands are called: weak, mixed and strong."""
+"""The names of the bands: weak, mixed and strong."""
 
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
-    """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names."""
+    """The axis of all strips of a page: it holds both boundaries and all points, with room for the names."""
     given = list(points)
     low = min((bands.mixed - _ROOM, *(value - _NEAR for value in given)))
     high = max((bands.strong + _ROOM, *(value + _NEAR for value in given)))
@@ -54,13 +54,13 @@ def _names(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.E
 
 
 def band_head(bands: Bands, scale: Scale, names: BandNames) -> str:
-    """The names of the bands and where the upper two begin, above all strips; it brings the hatch that they use."""
+    """The names of the bands and their boundaries, above all strips; it also defines the hatch that strips use."""
     marks = [label(scale(mark), 27, str(mark), "tk", "middle") for mark in (bands.mixed, bands.strong)]
     return row_mark([hatch(_HATCH), *_names(bands, scale, names, 12), *marks], WIDTH, 32)
 
 
 def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged]) -> str:
-    """One row. Without a claim the dots are open; without a grade a hatched box stands in their place."""
+    """The strip of one row. Without a claim the dots are open; without a grade there is a hatched box."""
     mixed, strong = scale(bands.mixed), scale(bands.strong)
     if not points:
         return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
@@ -83,13 +83,13 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
 _TOP: Final = 28.0
 
 PartRow = tuple[str, str, Sequence[Judged], Sequence[tuple[float, float]]]
-"""A part of an axis: its title, its weight, what each judge gave, and what was lowered as (given, counted)."""
+"""A part of an axis: its title, its weight, the points by judge, and lowered ones as (given, counted)."""
 
 
 def part_figure(
     name: str, rows: Sequence[PartRow], bands: Bands, names: BandNames, title: str, desc: str
 ) -> tuple[str, str]:
-    """The parts of an axis for half a screen and for a phone, where titles stand above their marks."""
+    """The parts of an axis for half a screen, and for a phone with titles above their markers."""
 
     def draw(key: str, width: float) -> canvas.Drawn:
         above = width < HALF
@@ -136,16 +136,16 @@ _TOTAL: Final = "season.total"
 
 
 def board_section(book: SeasonIndex) -> b.Section:
-    """The leaderboard, tier by tier, with the baselines below; folded under it the points of each axis."""
-    words, n, rows, axes = book.words, book.graders, list[b.Row](), list[tuple[b.Inline, ...]]()
+    """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
+    words, n, rows, axes = book.words, book.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(book):
         agent, row = book.agents[place.agent], book.rows.get(place.agent)
         ranks, total, why = ranks_words(place, words), total_words(book, place), words.text(place.why)
         note = words("board.unresolved") if place.first != place.last else ""
         band, spread = band_words(row, words, place.shown), book.tier_range(place.agent, _TOTAL)
-        # The range of a tier from end to end, for an agent that shares it.
+        # The range of the whole tier, for an agent that shares it.
         tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
-        # What judges grade of an agent without a usable answer is an empty record.
+        # Judges of an agent without a usable answer grade an empty record.
         silent = row is not None and row.state == SILENT
         graded = any(grade.composite is not None for grade in book.grades[place.agent]) and not silent
         points = () if silent else judged_points(book, place.agent)
@@ -154,7 +154,7 @@ def board_section(book: SeasonIndex) -> b.Section:
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
         name = clean(agent.name, 60)
-        rows.append(b.Row((
+        rows.append(b.TableRow((
             (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
@@ -167,7 +167,7 @@ def board_section(book: SeasonIndex) -> b.Section:
         if path.baseline:
             facts = account_facts(book, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.Row((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+            rows.append(b.TableRow((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
     heads: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
         drawn_head(book), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
@@ -180,15 +180,15 @@ def board_section(book: SeasonIndex) -> b.Section:
     about = b.notes((" ".join(board_notes(book)),))
     blocks: list[b.Block] = [table, b.Group(words.say("accounts.more_parts"), (parts, *about), folded="closed")]
     if unranked := unranked_words(book):
-        blocks.insert(0, b.Text(unranked, "notice"))
+        blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(book)):
-        blocks.append(b.Text(b.spaced(design, " ")))
+        blocks.append(b.Prose(b.spaced(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
 def board_places(book: SeasonIndex) -> list[Rank[Said]]:
-    """The rows by tier; inside a tier, and without a total, by name and nothing else."""
+    """The rows by tier; within a tier, and without a total, by name only."""
     decided = book.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
     return sorted(
@@ -197,15 +197,15 @@ def board_places(book: SeasonIndex) -> list[Rank[Said]]:
     )
 
 
-def ranks_words(place: Rank[Said], words: Words) -> str:
-    """The ranks that an agent can have; empty without a total."""
+def ranks_words(place: Rank[Said], words: Language) -> str:
+    """The possible ranks of an agent; empty without a total."""
     if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
 def total_words(book: SeasonIndex, place: Rank[Said]) -> str:
-    """A total, the range of its judges where the agent shares its tier, or nothing where it was not graded."""
+    """A total, the range of its judges if the agent shares its tier, or empty if it was not graded."""
     row = book.rows.get(place.agent)
     if row is None or row.total is None:
         return ""
@@ -215,7 +215,7 @@ def total_words(book: SeasonIndex, place: Rank[Said]) -> str:
 
 
 def unranked_words(book: SeasonIndex) -> str:
-    """That there are too few periods for any test, with the number that it takes; else nothing."""
+    """The notice that there are too few periods for any test, with the number needed; else empty."""
     serial = book.one("order.autocorrelation", dimension=AGGREGATE)
     pairs = [item for item in book.run.measurements if item.name == "contrast"]
     if serial is None or not pairs or any(item.value is not None for item in pairs):
@@ -227,7 +227,7 @@ def unranked_words(book: SeasonIndex) -> str:
 
 
 def design_words(book: SeasonIndex) -> Iterator[str]:
-    """How pairs are tested, how far periods depend on each other, and the smallest detectable difference."""
+    """The test of pairs, the autocorrelation of periods, and the smallest detectable difference."""
     words, tested = book.words, [m for m in book.run.measurements if m.name == "contrast" and m.value is not None]
     if tested:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
@@ -245,11 +245,11 @@ def design_words(book: SeasonIndex) -> Iterator[str]:
         yield book.to(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
 
 
-# --- what judges gave -------------------------------------------------------------------------------------------------
+# --- grades -----------------------------------------------------------------------------------------------------------
 
 
 def drawn_head(book: SeasonIndex) -> b.Inline:
-    """The head of the drawn column: the bands, on the axis of every judge's points."""
+    """The header of the strip column: the bands, on the axis of every judge's points."""
     words, bands = book.words, book.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
     scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
@@ -258,7 +258,7 @@ def drawn_head(book: SeasonIndex) -> b.Inline:
 
 
 def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
-    """The strip of an agent, and the same in words (``said``) for those who cannot see it."""
+    """The strip of an agent, with the same in words for screen readers."""
     words, bands = book.words, book.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
     named = words.catalogue.names([words.number(value) for value, _ in points])
@@ -276,19 +276,19 @@ def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
 
 
 def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
-    """The heads of the judged columns; a plan without efficiency has none of it."""
+    """The headers of the judged columns; efficiency only if the plan has it."""
     names = ("reasoning", "evidence", "outcome", *(["efficiency"] if book.run.scoring.efficiency.weight else []))
     return tuple(book.words(f"axis.{name}") for name in names)
 
 
 def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
-    """The judged columns of an agent as (head, value), or in words why there is none."""
+    """The judged columns of an agent as (header, value), or the reason why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
     none = b.Styled(words("board.silent" if silent else "board.ungraded"), "un")
 
     def gave(name: str, axis: str = "") -> str:
-        """What the judges gave, from lowest to highest; an empty record has nothing that was graded."""
+        """The points by judge, from lowest to highest; an empty record was not graded."""
         spread = None if row is None or silent else book.judged(agent, name, axis)
         return none if spread is None else b.Linked(lowest_to_highest(spread), f"{book.pages[agent]}#graded")
 
@@ -308,8 +308,8 @@ def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
     return list(zip(axis_heads(book), cells, strict=False))
 
 
-def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
-    """The band that the judges give: agreed, contested between two, or that of one judge."""
+def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> str:
+    """The band by the judges: agreed, contested between two, or that of a single judge."""
     if row is None or row.agreement is None or row.standing is None:
         return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
     judged = row.agreement
@@ -323,16 +323,16 @@ def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
 
 
 def lowest_to_highest(values: Iterable[float]) -> str:
-    """The range of the judges in whole points; a dash, because it is no interval."""
+    """The range of the judges in whole points, with a dash because it is not an interval."""
     numbers = sorted(map(whole, values))
     return str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]}–{numbers[-1]}"
 
 
-# --- what they earned -------------------------------------------------------------------------------------------------
+# --- returns ----------------------------------------------------------------------------------------------------------
 
 
 def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
-    """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
+    """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
     words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
     other = next((even for at in EQUAL_WEIGHT if (even := book.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
@@ -351,8 +351,8 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     return returned, versus, book.to(book.one("season.drawdown", **{key: name}), deepest)
 
 
-def baseline_name(name: str, words: Words) -> str:
-    """How the row of a baseline is called; one that is not known stays as it is."""
+def baseline_name(name: str, words: Language) -> str:
+    """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)
 
@@ -361,7 +361,7 @@ def baseline_name(name: str, words: Words) -> str:
 
 
 def board_notes(book: SeasonIndex) -> Iterator[str]:
-    """How a total is made, whose total lacks a part, and what a return is."""
+    """Notes on the formula of a total, on totals that lack a part, and on returns."""
     words, plan = book.words, book.run.scoring
     names = sorted({place.agent for place in book.run.decided.places} & {*book.rows})
     graded = [book.rows[name] for name in names if book.rows[name].agreement is not None]
@@ -380,8 +380,8 @@ def board_notes(book: SeasonIndex) -> Iterator[str]:
         yield words("board.note.recorded" if book.run.source else "board.note.path")
 
 
-def formula(plan: ScoringPlan, words: Words) -> str:
-    """How a total is made, in words with the plan's weights."""
+def formula(plan: ScoringPlan, words: Language) -> str:
+    """The formula of a total in words, with the plan's weights."""
     if not plan.efficiency.weight:
         return words("formula.single" if plan.panel == "single" else "formula.median")
     number, share = words.catalogue.number, plan.efficiency.weight / 100

@@ -1,4 +1,4 @@
-"""Supported claims of a season with their conditions, what is not supported, and measurements in words."""
+"""Supported claims of a season with their conditions, unsupported claims, and measurements in words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text, WithheldGroup
+from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
 from assaymark.report.measurements import Measured
-from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
+from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
 
@@ -28,29 +28,29 @@ _NO_LEAD: Final = said("claim.reason.no_lead")
 
 
 def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerdict]) -> list[SeasonVerdict]:
-    """The supported pairs of agents, where no claim about a single one is supported."""
+    """The supported pairs of agents, if no claim about a single agent is supported; else empty."""
     if any(one.verdict.publication_level != "no-claim" for one in single):
         return []
     return [one for one in among if one.kind in _PAIRS and one.verdict.publication_level != "no-claim"]
 
 
 def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
-    """How many claims reach each level, as (level, number, words)."""
+    """Count the claims at each level, as (level, number, words)."""
     seen, words = Counter(verdict.verdict.publication_level for verdict in book.run.decided.verdicts), book.words
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
-    """The three levels in order: claims about single agents, or else the supported pairs; others have another page."""
+def said_levels(book: SeasonIndex) -> tuple[b.ClaimList, ...]:
+    """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
     verdicts, words, parts = book.run.decided.verdicts, book.words, []
     front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
     front += _supported_pairs(front, verdicts)
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
         quotes = [said_claim(book, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
-        # Unsupported claims by what they are about, with the first of their reasons; equal ones are one line.
+        # Unsupported claims by subject and first reason; equal ones share a line.
         hidden = mine if level == "no-claim" else []
-        # With how many agents each that is to rank first cannot be compared, for want of common periods.
+        # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
         firsts = [[why.values["agents"] for why in verdict.reasons if why.key == _UNTESTED]
                   for verdict in hidden if verdict.kind == "first"]  # fmt: skip
         apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
@@ -62,7 +62,7 @@ def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
             about[key] += 1
         groups = tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
                        for (text, why), n in list(about.items())[:_SHOWN])  # fmt: skip
-        # As many as fit above the fold, from about how tall each is; one always does.
+        # As many as fit above the fold by their approximate heights, at least one.
         heights = accumulate(
             21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
             for quote in quotes
@@ -77,24 +77,24 @@ def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
     return tuple(parts)
 
 
-Lines = Sequence[Quote | WithheldGroup]
+Lines = Sequence[ClaimQuote | WithheldGroup]
 
 
-def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
+def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.ClaimList:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
     folded = words(key, n=len(more)) if more else ""
-    return b.Said(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
+    return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
-def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
-    """The levels at which there is a claim about an agent, or else about supported pairs with it."""
+def agent_levels(book: AgentIndex) -> tuple[b.ClaimList, ...]:
+    """The levels that have a claim about an agent, or else about supported pairs with it."""
     parts, words = [], book.words
     of_agent = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects]
     front = [one for one in of_agent if one.kind not in _PAIRS]
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[Quote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
+        lines: list[ClaimQuote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
             about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
@@ -105,22 +105,22 @@ def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
     return tuple(parts)
 
 
-def level_blocks(parts: Sequence[b.Said]) -> Block:
-    """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
+def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
+    """Levels that have claims: the supported ones next to the unsupported ones, or one of the two alone."""
     filled = [part for part in parts if part.claims]
     sides = tuple(tuple(view for view in filled if (view.level == "no-claim") == hidden) for hidden in (False, True))
-    return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(filled))
+    return b.Columns(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
 def reasons_of(book: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
-    """The reasons of a claim; of an unsupported first rank those that hold for every agent, or who leads would show."""
+    """The reasons of a claim; for an unsupported first rank those that hold for every agent, to hide who leads."""
     if not _unsupported_first(verdict):
         return verdict.reasons
     firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
     reasons = [why for why in verdict.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
     if _NO_LEAD in reasons:
         return tuple(reasons)
-    # What stops a claim stands before what is only a condition of one.
+    # Reasons that stop a claim come before mere conditions.
     weak = [why for why in reasons if why.key == "claim.reason.agreement.methodology"]
     return (*(why for why in reasons if why not in weak), said("claim.reason.no_claimed_lead"), *weak)
 
@@ -129,15 +129,15 @@ def _unsupported_first(verdict: SeasonVerdict) -> bool:
     return verdict.kind == "first" and verdict.verdict.publication_level == "no-claim"
 
 
-def withheld_text(verdict: SeasonVerdict, words: Words) -> str:
-    """What an unsupported claim is about."""
+def withheld_text(verdict: SeasonVerdict, words: Language) -> str:
+    """The subject of an unsupported claim."""
     if verdict.withheld is not None:
         return words.text(verdict.withheld)
     return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> Quote:
-    """A supported claim with its condition and its clipboard text; what was earned rests on no grade."""
+def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
+    """A supported claim with its condition and its text for the clipboard; returns do not depend on judges."""
     run, words = book.run, book.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
     agents = {agent.name: agent.built_in for agent in book.agents.values()}
@@ -146,18 +146,18 @@ def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> Quote:
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)
     copy = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=plan, **source)
-    return Quote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
+    return ClaimQuote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
 def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
-    """A verdict with its reasons, its checks, the other rules, and what it rests on."""
+    """A verdict with its reasons, its checks, its level under other rules, and its measurements."""
     verdict, words, hidden = decided.verdict, book.words, _unsupported_first(decided)
     level = verdict.publication_level
     ids = list(dict.fromkeys(verdict.measurements))
-    if hidden:  # what differs from agent to agent would show who leads
+    if hidden:  # measurements that differ by agent would reveal who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
-    said_of = Text(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
+    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
     blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(book, decided)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
@@ -165,14 +165,14 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     told_of = ((name, f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}")
                for name, state in checks.items() if not (hidden and name == "stability"))  # fmt: skip
     fields = (b.bold(text) if name in verdict.binding else text for name, text in told_of)
-    # The level under each other rule, those of one level together; of an unsupported first rank it would name one.
+    # The level under each other rule, grouped by level; for an unsupported first rank it would reveal one.
     rules = []
     for other in () if hidden else (level, *(name for name in LEVELS if name != level)):
         if named := [words.term("claims.rule", rule) for rule, to in sorted(verdict.fragility.items()) if to == other]:
             key = "claims.rules.same" if other == level else "claims.rules.other"
             rules.append(words(key, rules=words.catalogue.names(named), level=words(f"level.{other}.tag")))
-    blocks += [Text(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
-    # What it rests on: what of whom, its value where that shows nothing that is not supported, its row.
+    blocks += [Prose(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
+    # Its measurements: kind and subject, the value unless it reveals something unsupported, and the row.
     rests = list[Inline]()
     for item in items:
         subjects = sorted(
@@ -180,11 +180,11 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
             for key, value in item.labels.items()
             if key not in ("axis", "dimension", "dropped")
         )
-        if "dropped" in item.labels:  # a family of judges, which may be called as an agent is
+        if "dropped" in item.labels:  # a family of judges, which may have the name of an agent
             subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
         what = words.term("measure", item.name.removeprefix("season."))
         linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
-        # Of no unsupported pair, and of no agent that shares its tier.
+        # Not for an unsupported pair, or an agent that shares its tier.
         shown = level != "no-claim" if "high" in item.labels else not book.hidden(item)
         value = measured(item, words) if shown else Styled(words("frame.withheld"), "gap")
         rests.append((Linked(linked, book.links[item.id]), ": ", book.spread(item) or value))
@@ -195,8 +195,8 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
-def baseline_words(name: str, words: Words) -> str:
-    """How a sentence calls a baseline."""
+def baseline_words(name: str, words: Language) -> str:
+    """The name of a baseline within a sentence."""
     return words.term("claim.baseline", name.replace(" ", "_").replace("/", "_"))
 
 
@@ -213,14 +213,14 @@ _FORMS: Final = {
     "human.agreement": "2", "panel.families": "0", "season.thrash": "0", "season.lookahead": "0",
     "season.decisions": "0", "datasheet.gate": "0", "human.labels": "0",
 }  # fmt: skip
-"""The form of a kind of measurement: its decimals (1 for others), whether with its sign, and whether in percent."""
+"""The format of a kind of measurement: its decimals (1 by default), a plus if signed, and a percent sign."""
 
 _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
-"""Where the state of what people graded counts something."""
+"""Measurements of human grades whose state has a count, and the key of its words."""
 
 
-def measured(item: Measurement, words: Words) -> str:
-    """A measurement as a value with its interval and n, or why there is none."""
+def measured(item: Measurement, words: Language) -> str:
+    """A measurement as a value with its interval and n, or the reason why there is none."""
     if not known(item):
         return state_words(item, words)
     ends = ends_words(item, words)
@@ -228,13 +228,13 @@ def measured(item: Measurement, words: Words) -> str:
     return words("measured.n", value=text, n=words.amount(item.n), of=words.of(item.n, item.n_of))
 
 
-def ends_words(item: Measurement, words: Words) -> str:
-    """The interval of a measurement in the form of its kind; empty where there is none."""
+def ends_words(item: Measurement, words: Language) -> str:
+    """The interval of a measurement in the format of its kind; empty if there is none."""
     return limits(item, lambda *ends: words.range(*(value_words(item, end, words) for end in ends)), "")
 
 
-def state_words(item: Measurement, words: Words) -> str:
-    """Why a measurement has no value; a pair that cannot be tested with its periods."""
+def state_words(item: Measurement, words: Language) -> str:
+    """The reason why a measurement has no value; for a pair that cannot be tested, with its periods."""
     name, _, _ = item.state.partition(" (")
     if item.name.startswith("human.") and words.has(f"state.{name}"):
         return words.term("state", name)
@@ -243,8 +243,8 @@ def state_words(item: Measurement, words: Words) -> str:
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 
-def value_words(item: Measurement, value: float, words: Words) -> str:
-    """A value of a measurement, or an end of its interval, in the form of its kind."""
+def value_words(item: Measurement, value: float, words: Language) -> str:
+    """A value of a measurement, or an end of its interval, in the format of its kind."""
     form = _FORMS.get(item.name, "1")
     written = words.percent if form.endswith("%") else words.number
     return written(value, int(form.strip("+%")), sign=form.startswith("+"))
@@ -259,7 +259,7 @@ _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise",
 
 
 def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
-    """A row of `SeasonIndex.measured` in the language of the book: what of whom, its value, what it rests on."""
+    """A row of `SeasonIndex.measured` in the language of the index: kind and subject, value, and records."""
     (item, row), words = measured, book.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), book.hidden(item)
     pair = sorted(clean(item.labels[key], 80) for key in ("high", "low") if hidden and key in item.labels)

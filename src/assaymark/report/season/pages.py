@@ -1,4 +1,4 @@
-"""The site of a season: every page in every language, from one run, as text; and written to an empty folder."""
+"""The site of a season: every page in every language as text, and a function that writes it to an empty folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, fram
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
@@ -37,16 +37,16 @@ _RULES: Final = ("season-panel.css",)
 _NAV: Final = ("index", "claims", "panel", "measurements", "rules", "method", "archive")
 
 CARDS: Final = 100
-"""Claims on one page: so many in every language, so that a page has its translation."""
+"""Claims on one page: the same number in every language, so that every page has its translation."""
 
 _PROMPTS: Final = 600_000
-"""Characters of all prompts on the page, which stays below a megabyte."""
+"""Maximum characters of all prompts on the page, which stays below a megabyte."""
 
 
 def write_site(
     run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> list[Path]:
-    """Write the site of a season."""
+    """Write the site of a season to an empty folder, and return the paths of its files."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
     written = []
@@ -64,7 +64,7 @@ def write_site(
 def site_pages(
     run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> Iterator[tuple[str, str]]:
-    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read."""
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; only the run is read."""
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [one.language for one in catalogues]
     problems = [
@@ -79,7 +79,7 @@ def site_pages(
     first, folders = SeasonIndex.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
     for language, folder in zip(catalogues, folders, strict=True):
         depth = folder.count("/")
-        book = replace(first, words=Words(language), up="../" * depth)
+        book = replace(first, words=Language(language), up="../" * depth)
         frame = season_frame(run, site.below(depth), book)
         for page in _edition(book, folder, frame):
             if isinstance(page, b.Page):
@@ -95,7 +95,7 @@ def site_pages(
 
 
 def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = None) -> Frame:
-    """The frame of the pages in the language of a book; in English at the top of the site without one."""
+    """The frame of the pages in the language of ``book``; by default in English at the top of the site."""
     book = book or SeasonIndex.of(run)
     nav = [Link(name, f"{name}.html", book.words(f"nav.{name}")) for name in _NAV]
     if any(sheet.startswith("datasheet/") for sheet in run.sheets.values()):  # the site has their pages
@@ -107,7 +107,7 @@ def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = 
 def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
     words, left = book.words, len(book.agents) - DRAWN
-    # The figure of all accounts, and the file with its values; nothing where no account is recorded.
+    # The figure of all accounts, and the file with its values; empty without recorded accounts.
     more = words.say("accounts.more", n=left) if left > 0 else ""
     accounts, data = account_figure(book, title="", data=DATA, note=more) or (None, "")
     yield _index(book, folder, accounts)
@@ -116,9 +116,9 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
-        listing: b.Block = b.Text(words("claims.none"), "none")
+        listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
-            listing = b.Listing(
+            listing = b.CardList(
                 rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows"
             )
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
@@ -133,7 +133,7 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
             what=words("measured.what"),
         )  # fmt: skip
         lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")
-        blocks = (table if lines else b.Text(words("measured.none"), "none"),)
+        blocks = (table if lines else b.Prose(words("measured.none"), "none"),)
         yield b.Page(
             path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES
         )
@@ -163,7 +163,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
     sections += [board_section(book), *now_section(book)]
-    # The other pages with what they hold, and files.
+    # The other pages with their contents, and files.
     deeper: list[b.Inline] = [
         (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
         for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive")
@@ -175,11 +175,11 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", (b.Items(tuple(deeper), "defs"),)))
     if run.notes:
         sections.append(b.Section("notes", words("index.notes"), "", (b.Items(tuple(map(words.text, run.notes))),)))
-    # That agents or judges are built in, and no models that were made to trade or to judge.
+    # The notice that agents or judges are built-in rules.
     agents, judges = (bool(who) and all(one.built_in for one in who) for who in (book.agents.values(), run.plan.panel))
     built_in = "both" if agents and judges else "agents" if agents else "judges"
     reference = words(f"index.reference.{built_in}") if agents or judges else ""
-    # When it was decided last, when it is next, when it ends, and how it can be followed.
+    # The times of the last and the next decision and of the end, and feeds to follow.
     aside: list[b.Inline] = []
     for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
@@ -188,7 +188,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     follow = [f"{words('index.closes')} {words.day(str(run.plan.calendar.last))}"] if run.planned > run.days else []
     follow += [b.Linked("RSS", feeds.RSS), b.Linked("JSON Feed", feeds.JSON_FEED)]
     follow += [b.Linked(words("index.calendar"), feeds.CALENDAR)] if run.next_decision else []
-    # That the season runs or was stopped, or that decisions are missing, with how far it is.
+    # The state of an unfinished season (running, stopped, decisions missing), with its progress.
     decisions, expected, key, n, of = sum(map(len, run.steps.values())), run.days * len(run.plan.agents), "", 0, 0
     if run.planned > run.days:
         key, n, of = "running" if run.plan.market.live else "stopped", run.days, run.planned
@@ -200,13 +200,13 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
         drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
-    quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.Quote)]
+    quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.ClaimQuote)]
     return b.Page(
         "index.html", title, lede, tuple(sections),
         (
             *b.notes((state, reference, source), "notice"),
             level_blocks(levels),
-            b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
+            b.Prose((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
         aside=(*aside, b.spaced(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
@@ -219,7 +219,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
 
 
 def season_lede(book: SeasonIndex) -> str:
-    """Who took part, with what, for how long, and who graded it."""
+    """The agents, their prompts, universe, capital and days, and the number of judges, in a sentence."""
     run, words, judges = book.run, book.words, book.graders
     source = "prompt" if run.plan.prompt else "strategies" if run.plan.strategies else "untold"
     capital = words("index.no_capital")
@@ -237,11 +237,11 @@ def season_lede(book: SeasonIndex) -> str:
     return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
 
 
-# --- the rules, and what changed between plans ------------------------------------------------------------------------
+# --- the rules, and the changes between plans -------------------------------------------------------------------------
 
 
 def _rules(book: SeasonIndex) -> b.Page:
-    """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
+    """The rules: fields and values from the locked file, weights from its scoring plan."""
     run, plan, words = book.run, book.run.scoring, book.words
     groups: dict[str, list[tuple[b.Inline, ...]]] = {}
     for group, name, value, key in season_rules(run.plan):
@@ -257,13 +257,13 @@ def _rules(book: SeasonIndex) -> b.Page:
     bounds = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
               ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
     band_rows = tuple((words.term("claim.band", name), words.range(*ends)) for name, *ends in bounds)
-    bands = b.Group(words("rules.bands"), (b.Text(words("rules.bands_note"), "cap"), b.Facts(band_rows)))
+    bands = b.Group(words("rules.bands"), (b.Prose(words("rules.bands_note"), "cap"), b.Terms(band_rows)))
     tables = tuple((b.Group(title, (table,)),) for title, table in weight_tables(plan, words))
     fields = tuple(
         b.Group(words.term("rules.group", name), (b.Table(heads, tuple(rows), summary="", stacked=True),))
         for name, rows in groups.items()
     )
-    # How grades become a total, sentence by sentence.
+    # The formula of a total, sentence by sentence.
     number, parts, quick = words.catalogue.number, {part.name: part for part in plan.reasoning}, plan.efficiency
     shares, without = ({name: number(share, form) for name, share in plan.composite.shares(outcome=outcome).items()}
                        for outcome, form in ((True, "g"), (False, ".4g")))  # fmt: skip
@@ -279,31 +279,31 @@ def _rules(book: SeasonIndex) -> b.Page:
         formulas.append(words(key, least=number(quick.least_seconds, "g"), **limits))
     formulas += [words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability")]
     formulas += [] if run.source else [words("formula.returns")]
-    # What all agents were told, under an empty name; or what each was told alone.
+    # The prompt shared by all agents, under an empty name; or the strategy of each agent.
     of = run.plan.strategies
     texts = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
     prompts = tuple(b.Passage(block(text, _PROMPTS // len(texts)), clean(name, 60)) for name, text in texts)
     shared = words("rules.shared") if run.plan.prompt else "" if texts else words("rules.no_prompt")
     sections = (
         b.Section("total", words("rules.total"), blocks=(b.Items(tuple(formulas)), bands)),
-        b.Section("weights", words("weights.title"), words("weights.lede"), (b.Beside(tables, "tri"),)),
+        b.Section("weights", words("weights.title"), words("weights.lede"), (b.Columns(tables, "tri"),)),
         b.Section("file", words("rules.file"), words("rules.file_lede"), fields),
         b.Section("prompt", words("rules.prompt"), shared, prompts),
     )
-    return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Facts(facts),), here="rules",
+    return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Terms(facts),), here="rules",
                 styles=_RULES)  # fmt: skip
 
 
 OWN: Final = "season"
-"""The group of fields that stand in no table of the file."""
+"""The group of fields outside all tables of the file."""
 
 _NOT_RECORDED: Final = {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), ("market", "live"),
                         ("calendar", "decide_at")}  # fmt: skip
-"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
+"""Fields that do not apply to imported seasons; neither does the table of the broker's rules."""
 
 
 def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
-    """The fields of a season file in their order: group, name, value, and the key of what it means.
+    """The fields of a season file in their order: group, name, value, and the key of the field's meaning.
 
     Those outside of all tables come first; of records there are only those that say something of them.
     """
@@ -331,7 +331,7 @@ def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
 
 
 def _written(name: str, value: Any) -> str:
-    """A value as it stands in the file; of a path its end, of a text that may be long its digest."""
+    """A value as written in the file; for a path its last part, for a long text its digest."""
     if value is None or (name == "prompt" and not value):
         return ""
     if name == "prompt":
@@ -354,7 +354,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Table]]:
+def weight_tables(plan: ScoringPlan, words: Language) -> Iterator[tuple[str, b.Table]]:
     """The weights of the components and of all parts of both axes, in percent, with their titles."""
     heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
     shares = plan.composite.shares(outcome=True)
@@ -365,7 +365,7 @@ def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Tabl
         for part in parts:
             twice = (b.small(words("weights.twice")),) if part.name in PROCESS else ()
             rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
-        for part in left:  # the season has no field for it; its weight went to the others
+        for part in left:  # the season has no field for it; its weight is shared by the others
             note = b.small(words("weights.not_applicable", weight=number(part.weight, "g")))
             rows.append(((words.part(part), note), "0"))
         tables.append((words(f"weights.{axis}", n=words.few(len(parts))), rows))
@@ -374,7 +374,7 @@ def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Tabl
 
 
 def _changelog(book: SeasonIndex) -> b.Page:
-    """The plans that come with the package and the season's own, newest first, each against the one before it."""
+    """The scoring plans of the package and the season's own, newest first, each compared with the one before it."""
     words, own = book.words, book.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]
     if own.version not in {plan.version for plan in plans}:
@@ -388,7 +388,7 @@ def _changelog(book: SeasonIndex) -> b.Page:
         return words("changelog.absent") if value is None else words.term("scoring.value", str(value))
 
     def field(name: str) -> str:
-        """A field of a scoring plan in words, with its name."""
+        """The title of a field of a scoring plan, with its name."""
         return f"{words(f'scoring.field.{name}')} ({name})" if words.has(f"scoring.field.{name}") else name
 
     sections: list[b.Section] = []
@@ -398,9 +398,9 @@ def _changelog(book: SeasonIndex) -> b.Page:
             (words("changelog.grader"), clean(plan.grader, 80)), (words("changelog.total"), formula(plan, words)),
             (words("changelog.digest"), code(plan.digest)),
         )  # fmt: skip
-        blocks: list[b.Block] = [b.Facts(facts)]
+        blocks: list[b.Block] = [b.Terms(facts)]
         if not at:
-            blocks.append(b.Text(words("changelog.first")))
+            blocks.append(b.Prose(words("changelog.first")))
         else:
             changes, same = differences(plans[at - 1], plan)
             before = clean(plans[at - 1].version, 40)
@@ -408,7 +408,7 @@ def _changelog(book: SeasonIndex) -> b.Page:
             table = b.Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
             blocks.append(b.Group(words("changelog.against", version=before), (table,)))
             unchanged = words.catalogue.names([words.term("scoring.whole", name) for name in same])
-            blocks += [b.Text(words("changelog.same", fields=unchanged))] if same else []
+            blocks += [b.Prose(words("changelog.same", fields=unchanged))] if same else []
         title = words(key) if words.has(key) else clean(plan.title, 120)
         tag = words("changelog.here") if plan.version == own.version else ""
         sections.append(b.Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
@@ -417,10 +417,10 @@ def _changelog(book: SeasonIndex) -> b.Page:
 
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
-    """The fields in which two plans differ, and the parts of the plan in which they are equal."""
+    """The fields in which two plans differ, and the top-level fields that are equal."""
 
     def flat(name: str, value: Any) -> dict[str, Any]:
-        """The values of a part of a plan by their full names; parts of an axis by their own."""
+        """The values of a part of a plan by full name; parts of an axis by their own names."""
         if isinstance(value, Mapping):
             return {f"{name}.{key}": entry for key, entry in value.items()}
         if isinstance(value, list) and value and isinstance(value[0], Mapping):

@@ -1,4 +1,4 @@
-"""The page of the panel: who judged, how far the judges agree, what noise does, and what each of them changes."""
+"""The page of the panel: the judges, their agreement and noise, and the effect of each on totals."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from assaymark.report.text import known, limits, part_of
 from assaymark.text import clean
 
 LARGE: Final = 10.0
-"""Points from which a gap of one observation is called large, whatever else is known of it."""
+"""Points from which a difference without an interval is called large."""
 
 _LINES: Final = 40
 REASONS: Final = {
     "names an agent, a model or its maker": "author", "identifiers of records and episodes": "identifier",
     "a listed name stands in it, and it is in the universe": "universe",
 }  # fmt: skip
-"""The key of the words for each reason of an audit line."""
+"""The key of the words for each reason of a blinding audit line."""
 
 
 def panel_page(book: SeasonIndex) -> b.Page:
-    """Everything that is known of the judges; agents are in alphabetical order throughout."""
+    """The page of the panel; agents are always in alphabetical order."""
     words, judges = book.words, book.run.plan.panel
     families = {judge.family for judge in judges}
     shared = sorted(families & {agent.family for agent in book.agents.values()})
@@ -39,7 +39,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
     )  # fmt: skip
     conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
     preference, changes, floors = preference_table(book), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
-    # How far the judges agree on bands, over records of single periods.
+    # The judges' agreement on bands, over records of single periods.
     item, ends = book.one("season.kappa"), ""
     measured_at = book.link(item)
     if not known(item):
@@ -48,7 +48,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         if within := limits(item, lambda low, high: words.span(low, high, 2), ""):
             ends = words("kappa.ends", ends=within, level=words.percent(item.level or 0.95, 0))
         kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
-    # By how much each agent's total changes without each judge; of agents that share a tier the most of any.
+    # The change of each agent's total without each judge; for agents that share a tier only the maximum.
     most, undefined = dict[str, float](), words("state.not defined")
     for agent in book.agents if len(judges) > 1 else ():
         moved = {judge.name: _without(book, agent, judge.name) for judge in judges}
@@ -93,7 +93,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
-            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Text(words("agreement.note")))),
+            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Prose(words("agreement.note")))),
             *people_sections(book), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
@@ -102,7 +102,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
 
 
 def _tables(book: SeasonIndex) -> Iterator[b.Table]:
-    """Who judged; and how far apart the judges are on each agent, in composites."""
+    """The judges of the panel; and the spread of their composites for each agent."""
     words, rows = book.words, list[tuple[b.Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
@@ -118,7 +118,7 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table]:
         if known(invalid):
             wrong = words.amount(round(invalid.value * invalid.n))
             bad = words("panel.invalid", bad=wrong, n=words.amount(invalid.n))
-        # Whatever names a scheme or a host is no link, because a site asks nothing of a network.
+        # A path with a scheme or a host is not linked, because a site has no external links.
         sheet = book.run.sheets.get(judge.name, "")
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
         cells: list[b.Inline] = [
@@ -154,21 +154,21 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table]:
 
 
 def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
-    """Each judge beside the people who graded a sample of periods, and what two people reach; nothing without any."""
+    """The agreement of each judge with people on a sample of periods, and that of two people; empty without people."""
     words, rows = book.words, list[tuple[b.Inline, ...]]()
     sample, two = (book.one(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
     if sample is None or two is None:
         return
 
     def stated(measure: Mapping[str, Any], digits: int = 2, *, sign: bool = False) -> str:
-        """An estimate of a detail with its interval."""
+        """An estimate from a measurement's detail with its interval."""
         if measure["estimate"] is None:
             return words.term("state", str(measure["state"]).partition(" (")[0])
         value, low, high = words.number(measure["estimate"], digits, sign=sign), measure["low"], measure["high"]
         return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign=sign)})"
 
     def reached(item: Measurement) -> str:
-        """A kappa with its interval, or why there is none."""
+        """A kappa with its interval, or the reason why there is none."""
         text = state_words(item, words)
         if item.value is not None:
             text = stated({"estimate": item.value, "low": item.low, "high": item.high})
@@ -186,14 +186,14 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
     table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
-    yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Text(words("people.note"))))
+    yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Prose(words("people.note"))))
 
 
 # --- do judges favour their own family? -------------------------------------------------------------------------------
 
 
 def preference_table(book: SeasonIndex) -> b.Table | None:
-    """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
+    """Each judge on its own family and on others, in points above the panel median; None without a difference."""
     words = book.words
     items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
     if not any(known(item) for _, item in items):
@@ -210,7 +210,7 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
         if gap is None:
             reading = words("preference.none")
         elif item.low is None or item.high is None:
-            # By how much totals of its family move without it; beside the range of a tier it would give totals.
+            # The change of its family's totals without it; within a tier that would reveal totals.
             mine = [one.name for one in book.agents.values() if one.family == judge.family and book.shown(one.name)]
             moved = [
                 words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
@@ -226,7 +226,7 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
         else:
             key = "preference.unshown_periods" if over else "preference.unshown"
             reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
-        # An interval over periods is about the agents that there are.
+        # An interval over periods is about these agents only.
         if gap is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
             reading += f" {words('preference.alone')}"
         points = [
@@ -245,16 +245,16 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
 
 
 def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
-    """By how much an agent's total changes if one judge is left out; None where either is not there."""
+    """The change of an agent's total if one judge is left out; None if either total is missing."""
     without, row = book.value("season.without", agent=agent, judge=judge), book.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
 
 
-# --- could they know whose record they read? --------------------------------------------------------------------------
+# --- could judges identify the author of a record? --------------------------------------------------------------------
 
 
 def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
-    """The audit of the blinding over all records, and how often judges named the right author."""
+    """The audit of the blinding over all records, and the share of correct author guesses by judges."""
     words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
     for line in book.run.blinding:
         counts[line.name, line.state, line.why] += line.count
@@ -263,7 +263,7 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
     asked = []
     for name, item in ((one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel):
-        # How often a judge named the right author, against chance.
+        # The share of correct author guesses of a judge, and that by chance.
         judge = clean(name, 60)
         if not known(item):
             state = [] if item is None else [words.term("state", item.state)]

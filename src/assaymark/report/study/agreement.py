@@ -1,5 +1,5 @@
-"""Do the judges agree? Kappa by dimension against the gates, within formats and by pair; what each judge alone would
-have said; which ranks are possible; and whether each order holds without any one judge family."""
+"""Sections on agreement and ranks: kappa by dimension against the gates, within formats and by pair of judges; each
+judge alone; possible ranks; and the stability of each order without any one judge family."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from assaymark.report.study.checks import family_words, significant
 from assaymark.report.text import known, words
 from assaymark.text import clean, count, number, percent, span
 
-# --- would one judge have said the same? Counts and correlations only: which agent it puts first is not said ----------
+# --- would one judge have said the same? Counts and correlations only, never which agent it ranks first ---------------
 
 
 def single_section(book: RunIndex) -> b.Section:
-    """What each judge alone would have found, beside the panel's order and discoveries."""
+    """The discoveries and the rankings of each judge alone, compared with the panel's."""
     singles = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
     panel, alone = book.one("panel.discoveries"), [m.value for m in singles if m.value is not None]
     rows, note = [], ""
@@ -53,7 +53,7 @@ def single_section(book: RunIndex) -> b.Section:
     names = (f"{clean(judge, 40)} and {clean(other, 40)}" for judge, other in pairs)
     rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
                 "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
-    # The answer in one or two sentences that follow from the numbers.
+    # The lead, in one or two sentences computed from the numbers.
     correlated, counts = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
     every, sentences = (*book.every("single.rho"), *book.every("single.discoveries")), []
     if not correlated and not counts:
@@ -70,24 +70,24 @@ def single_section(book: RunIndex) -> b.Section:
 
 
 def rho_words(values: Sequence[float]) -> str:
-    """The range of several correlations."""
+    """The range of several correlations, in words."""
     low, high = number(min(values)), number(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def only_alone(item: Measurement) -> int:
-    """How many significant contrasts a judge finds that the panel does not find in the same direction."""
+    """The number of significant contrasts of a judge that the panel does not find in the same direction."""
     only, overlap = item.detail.get("only"), item.detail.get("overlap")
     if isinstance(only, (list, tuple)):
         return len(only)
     return round(item.value or 0) - overlap if isinstance(overlap, int) else 0
 
 
-# --- which ranks are possible? Simultaneous rank intervals on every score, and the ranks that resamples give ----------
+# --- which ranks are possible? Simultaneous rank intervals on every score, and resampled ranks ------------------------
 
 
 def ranks_section(book: RunIndex) -> b.Section:
-    """Possible ranks on every score, and resampled ones. An agent that shares its tier has no share of resamples."""
+    """Possible ranks on every score, and resampled ranks. Agents that share a tier have no share of resamples."""
     top = [clean(agent, 80) for agent in book.summary.top_set.get(AGGREGATE, ())]
     every = len(top) == len(book.agents) and len(top) > 2
     answer = f"On the overall score {'every agent' if every else f'any of {t.listing(top)}'} can rank first."
@@ -134,13 +134,13 @@ def ranks_section(book: RunIndex) -> b.Section:
     table = b.Table(
         ("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), ""
     )
-    both = b.Beside(((figure,), (b.Group("The same as a table", (table,)),)))
+    both = b.Columns(((figure,), (b.Group("The same as a table", (table,)),)))
     return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
 def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
-    """How often resamples give each rank to the agents alone in their tier, from high to low; where only the first rank
-    was measured, its share alone."""
+    """The share of resamples in which each agent alone in its tier has each rank, in rank order; only that of the first
+    rank if no others were measured."""
     by_agent = {}
     for agent in ranked_alone(book, AGGREGATE):
         item = book.one("rank.first", dimension=AGGREGATE, agent=agent)
@@ -152,7 +152,7 @@ def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
 
 
 def draws_words(items: Sequence[Measurement]) -> str:
-    """How many resamples there were, of how many clusters, and whether they were all of them."""
+    """The number of resamples, how many clusters they draw, and whether they are exhaustive."""
     lead = "all " if items[0].detail.get("exact") else ""
     return f"{t.count_in(items[0], 'resamples', '', lead, ' ')}resamples of {t.sizes(items[0])}"
 
@@ -161,7 +161,7 @@ def draws_words(items: Sequence[Measurement]) -> str:
 
 
 def stability_section(book: RunIndex, outside: b.Group) -> b.Section:
-    """Counts by score, every pair of the overall score in every drop, rank correlations, and the held-out judge."""
+    """Counts by score, overall pairs without each family, rank correlations, and the held-out judge."""
     rows, overall = [], significant(book)
     for dimension in book.dimensions:
         if verdicts := book.on(dimension, "pair"):
@@ -239,7 +239,7 @@ _COEFFICIENTS: Final = {
 
 
 def agreement_section(book: RunIndex) -> b.Section:
-    """Kappa by score against the gates, within formats and by pair of judges, and how the scale was used."""
+    """Kappa by score against the gates, within formats and by pair of judges, and the use of the scale."""
     ordered = _measured(book)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
@@ -266,7 +266,7 @@ def agreement_section(book: RunIndex) -> b.Section:
     named = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
     table = b.Table(named, tuple(by_format), frozenset({2, 3, 4}), "", stacked=True)
     fold = b.Group("Show each score and format", (table,), folded="phone")
-    formats = b.Group("Do they agree within each submission format?", (b.Text(caption, "cap"), fold))
+    formats = b.Group("Do they agree within each submission format?", (b.Prose(caption, "cap"), fold))
     # Correlations of each dimension by Campbell and Fiske's three kinds.
     traits = [
         (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
@@ -274,7 +274,7 @@ def agreement_section(book: RunIndex) -> b.Section:
         if known(m := book.one("dimension.mtmm", dimension=d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
-    # What else is known of the panel's agreement.
+    # Other measures of the panel's agreement.
     body = []
     fleiss, overlap, alone, general, worth = (
         book.one(name, dimension=AGGREGATE)
@@ -291,7 +291,7 @@ def agreement_section(book: RunIndex) -> b.Section:
             much += "independent judges."
         body.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
     if known(alone):
-        # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
+        # Judges that lower the panel's alpha: without them it is significantly higher.
         without = alone.detail.get("without", {})
         pulls = [f"{clean(judge, 60)} ({number(rest['alpha'])} without it)"
                  for judge, rest in without.items() if rest["pulls_down"]]  # fmt: skip
@@ -322,13 +322,13 @@ def agreement_section(book: RunIndex) -> b.Section:
 
 
 def _measured(book: RunIndex) -> list[tuple[str, Measurement]]:
-    """The kappas of the scores, the overall score first, then by kappa."""
+    """The kappas of the scores: the overall score first, then by kappa in descending order."""
     kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
 
 
 def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
-    """How each judge used the marks; None for too many judges, or without their marks."""
+    """Each judge's use of the marks; None for too many judges, or without contingency tables."""
     judges, rows = [judge.name for judge in book.study.judges], []
     for dimension, item in ordered:
         # A judge's share of each mark, from the first contingency table that the judge is part of.
@@ -364,7 +364,7 @@ def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figu
 
 
 def agreement_words(book: RunIndex) -> str:
-    """The answer: enough, weak or too little agreement, score by score."""
+    """The lead of the section: enough, weak or too little agreement, score by score."""
     kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     if not kappas:
         return "Agreement was not measured."
@@ -389,7 +389,7 @@ def agreement_words(book: RunIndex) -> str:
 
 
 def agreement_table(book: RunIndex) -> b.Table | None:
-    """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
+    """Every score with its kappas, the overall score first, then by kappa; None if none was measured."""
     rows = []
     for dimension, item in _measured(book):
         bootstrap, by, status = t.bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
@@ -409,7 +409,7 @@ def _bracketed(note: str, sign: str = "") -> str:
 
 
 def kappa_figure(book: RunIndex) -> b.Figure | None:
-    """The kappa of every score with its intervals against the gates; None where none was measured."""
+    """The kappa of every score with its intervals and the gates; None if none was measured."""
     rows, texts, kappas = list[ForestRow](), [], _measured(book)
     if not kappas:
         return None

@@ -1,6 +1,6 @@
-"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help. Its data hold one
-record for each pair, first rank and equivalence. Both directions of a pair share a record, and that of a pair that is
-not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap."""
+"""The sentence bench: it shows any sentence of the study, the gates that decide it, and what would help. Its data have
+one record for each pair, first rank and equivalence. Both directions of a pair share a record; that of an unsupported
+pair has no sentence, no direction, no difference and no point estimate."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
 from assaymark.report.page import environment
 from assaymark.report.study import checks
 from assaymark.report.study.controls import controls
-from assaymark.report.text import Known, known
+from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
-"""With more sentences there is a bench for each score."""
+"""Maximum number of sentences in one bench; with more there is a bench for each score."""
 
 GATES: Final = (
     "Judges agree", "Difference", "Without any one judge", "Length and planted texts", "Judges pass their own test",
@@ -39,7 +39,7 @@ FLIP: Final = "source: sign flip"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class SentenceGate:
     """One gate of a sentence: its state ("", "condition", "stops" or "unreached"), its line and its strip."""
 
     state: str
@@ -49,8 +49,8 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkable:
-    """Everything that the bench shows of one sentence; ``sentence`` is empty where it is not supported."""
+class SentenceRecord:
+    """Everything that the bench shows of one sentence; ``sentence`` is empty if it is not supported."""
 
     level: Level
     about: str
@@ -58,16 +58,16 @@ class Checkable:
     also: tuple[str, ...]
     built_in: str
     help: tuple[str, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[SentenceGate, ...]
     href: str
 
 
-def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
+def checkable(book: RunIndex, verdict: Verdict) -> SentenceRecord:
     """The record of one verdict."""
     level, supported, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
     if level == "headline":
-        # Which other rules a supported sentence does not hold under.
+        # Other rules under which a supported sentence does not hold.
         worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if t.RANK[other] < 2]
         rules = f" and none of {t.plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
         fixes = [f"No single judge{rules}. Other market regimes might."]
@@ -77,19 +77,19 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
         fixes = [checks.fix_words(book, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
     else:
         fixes = [checks.fix_words(book, name, verdict) for name in checks.binding(verdict)]
-    # The five gates up to the one that stops; of an unsupported sentence the words that both directions share.
+    # The five gates up to the one that stops; for an unsupported sentence only words that fit both directions.
     by_gate: list[list[checks.Check]] = [[] for _ in GATES]
     for check in checks.checked(book, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
-    steps = list[Gate]()
+    steps = list[SentenceGate]()
     for at, mine in enumerate(by_gate):
         if steps and steps[-1].state in ("stops", "unreached"):
-            steps.append(Gate("unreached"))
+            steps.append(SentenceGate("unreached"))
             continue
         effects = [check.effect for check in mine]
         state = next((effect for effect in ("stops", "condition") if effect in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
-        # The first check that has something to say for a gate that is passed.
+        # For a gate that is passed, the text of its first check.
         words = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
             str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
         )
@@ -103,13 +103,13 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
                 line = f"{book.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
         if at == 0:
-            steps.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
+            steps.append(SentenceGate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
         elif at == 4:
             own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
             people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
             line = "; ".join((checks.own_tests_words(book), *people)) if own or not state else words
             strip = own_tests_strip(book, "q" if checks.failed_judges(book) else "p")
-            steps.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
+            steps.append(SentenceGate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
         else:
             strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
             line, items = "; ".join(filter(None, (line, words if state or not line else ""))), list[_Towards]()
@@ -117,8 +117,8 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
                 items = [o for f in book.study.families for o in _pairs(book, verdict, "lofo.contrast", dropped=f)]
             elif supported:
                 items = _pairs(book, verdict, "contrast" if at == 1 else "length.contrast")
-            steps.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
-    return Checkable(
+            steps.append(SentenceGate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
+    return SentenceRecord(
         level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if supported else "",
         tuple(prose(text, 400) for text in conditions if text) if supported else (), built_in_words(book, verdict),
         tuple(dict.fromkeys(fixes))[:2], tuple(steps), book.claims.get(verdict.claim.id, ""),
@@ -126,7 +126,7 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
 
 
 def _short(check: checks.Check) -> str:
-    """A check that stops or conditions, in the words of its value and what is needed; its card has all of them."""
+    """A check that stops or conditions a claim, shortened to its value and threshold; its card has all."""
     text = str(check.text)
     if check.name in ("Agreement", "Difference", "Without any one judge family", "Length"):
         return text.partition(": ")[0] if check.name == "Length" else text
@@ -134,17 +134,17 @@ def _short(check: checks.Check) -> str:
     return f"{check.name.lower()}: {text.partition(end)[0]}"
 
 
-def _point(item: Known, sign: int = 1) -> tuple[float, float | None, float | None]:
+def _point(item: KnownValue, sign: int = 1) -> tuple[float, float | None, float | None]:
     low, high = sorted(round(sign * end, 3) for end in t.bounds_of(item) or ()) or (None, None)
     return round(sign * item.value, 3), low, high
 
 
-_Towards = tuple[float, Known]
-"""A difference towards the agent that a sentence names first, and its measurement."""
+_Towards = tuple[float, KnownValue]
+"""A difference, positive if the agent that a sentence names first is ahead, and its measurement."""
 
 
 def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_Towards]:
-    """The differences that a supported sentence rests on."""
+    """The differences that a supported sentence is based on."""
     claim, pairs = verdict.claim, list[_Towards]()
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     for other in rest:
@@ -172,7 +172,7 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
         gap = t.gap_words(item, sign).replace(" points", "")
-        # The p-value with the agents' own makers' judges standing aside.
+        # The p-value without judges from the agents' own makers.
         ps = [q for _, m in _pairs(book, verdict, "recusal.contrast") if (q := t.part_of(m, "p")) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
@@ -199,7 +199,7 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
 
 
 def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
-    """The judges' values in the test that the plan limits, beside the limit."""
+    """A strip of the judges' values in the test that the plan limits, with the limit."""
     limits = book.study.datasheets
     failed = [failure.partition(" ")[0] for named in checks.failed_judges(book).values() for failure in named]
     name = next((test for test in (*failed, *(limits.set if limits else ())) if test in checks.TESTS), None)
@@ -220,12 +220,12 @@ def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
 
 
 def about_agents(book: RunIndex) -> tuple[Verdict, ...]:
-    """The verdicts that the bench can be asked about."""
+    """The verdicts that the bench can show: all except those about control texts."""
     return tuple(v for v in ordered_verdicts(book) if kind_of(v.claim) != "cell")
 
 
 def flip_words(book: RunIndex) -> str:
-    """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
+    """The reason why the sign flip test cannot reject with so few clusters, if it was run: its minimum p-value."""
     contrasts = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
     most = max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0)
     if not most or not any(v.fragility for v in book.run.verdicts):
@@ -238,7 +238,7 @@ def flip_words(book: RunIndex) -> str:
 
 
 def tally(book: RunIndex, rule: str = "") -> list[int]:
-    """How many claims reach each level; under another rule, too. One that cannot reject supports none."""
+    """Count the claims at each level, under the locked rule or another one. A rule that cannot reject supports none."""
     verdicts = book.run.verdicts
     if rule and not any(rule in v.fragility for v in verdicts):
         return [0, 0, len(verdicts)]
@@ -247,17 +247,17 @@ def tally(book: RunIndex, rule: str = "") -> list[int]:
 
 
 def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
-    """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
-    Agents and scores are named by their place."""
+    """The data of the bench's script: the sentences on the scores that ``pages`` assigns to ``path``. Agents and scores
+    are referred to by index."""
     dimensions, agents = list(pages), book.agents
     texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
 
     def place(value: Any, into: dict[str, int] = texts) -> int:
-        """Where a value is that is written once."""
+        """The index of a value in a table that stores each value once."""
         return into.setdefault(json.dumps(value), len(into))
 
     def template(text: str, subjects: Sequence[str], score: str) -> int:
-        """A text with places for its agents and its score, where putting them back gives the text itself."""
+        """A text as a template with fields for agents and score, if filling them in restores the text exactly."""
         shown, where = [clean(name, 80) for name in subjects], score_words(score)
         pattern = text.replace(f"on {where}", "on {s}")
         for at, name in enumerate(shown):
@@ -267,8 +267,8 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             back = back.replace(f"{{{at}}}", name)
         return place(pattern if back.replace("{s}", where) == text and "{" not in text else text)
 
-    place("")  # what no link has
-    # Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject.
+    place("")  # for missing links
+    # Every alternative to the locked rule: its id, its words, and why it cannot reject.
     rules = sorted({name for v in book.run.verdicts for name in v.fragility})
     others = [(name, rule_words(name), "") for name in rules]
     if FLIP not in rules and (why := flip_words(book)):
@@ -278,10 +278,10 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         if pages.get(dimension) != path:
             continue
         row, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
-        # Of an unsupported sentence neither a text nor a place may follow its direction.
+        # For an unsupported sentence, neither text nor order may depend on its direction.
         names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
         places = [agents.index(name) for name in sorted(names)]
-        # Another rule of an unsupported first rank would show who leads.
+        # The level of an unsupported first rank under another rule would reveal who leads.
         hidden = not supported and kind == "first"
         under = [t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)) for name, *_ in others]
         levels = "".join(
@@ -303,7 +303,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             agents.index(names[0]) if supported and len(names) > 1 else -1,
             [template(text, names, dimension) for text in row.also], [place(text) for text in row.help], shown, levels,
             place(page), anchor, place(row.built_in) if supported and row.built_in else -1,
-            # Agents of a template in the order of the sentence.
+            # The agents of a template, in the order of the sentence.
             *([[agents.index(name) for name in names]] if supported else []),
         ]  # fmt: skip
     source = t.copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
@@ -322,13 +322,13 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
 
 
 def names_allowed(book: RunIndex) -> bool:
-    """Whether agents may be named in the heading and copied: not where only the judges are built in."""
+    """True if agents may be named in the heading and copied: unless only the judges are built in."""
     judges, agents = all_built_in(book)
     return agents or not judges
 
 
 def all_built_in(book: RunIndex) -> tuple[bool, bool]:
-    """Whether all judges and all agents are built in."""
+    """Two flags: all judges are built in, and all agents are built in."""
     run = book.run
     graders, makers = {planted.name for planted in run.reference_panel}, {agent.name for agent in run.reference_agents}
     agents = {agent.name for agent in run.study.agents} or set(book.agents)
@@ -336,7 +336,7 @@ def all_built_in(book: RunIndex) -> tuple[bool, bool]:
 
 
 def benches(book: RunIndex) -> dict[str, str]:
-    """The page whose bench holds each score: the first one holds all where they are few enough."""
+    """The page of the bench for each score: one page for all scores if there are few enough sentences."""
     scored, several = [d for d in book.dimensions if book.on(d)], len(about_agents(book)) > MOST
     if book.run.table is not None:
         return {d: f"sentences-{at:03d}.html" if several else "sentences.html" for at, d in enumerate(scored, 1)}
@@ -344,12 +344,12 @@ def benches(book: RunIndex) -> dict[str, str]:
 
 
 def first_scores(book: RunIndex) -> dict[str, str]:
-    """The pages with a bench, each with the first score that it holds."""
+    """The pages with a bench, each with the first of its scores."""
     return {path: dimension for dimension, path in reversed(benches(book).items())}
 
 
 def bench(book: RunIndex, path: str) -> Markup:
-    """The bench of one page: it opens with the first supported pair on the overall score, else whatever is first."""
+    """The bench of one page: opened at the first supported pair on the overall score, else at the first sentence."""
     order, every, copying = {"pair": 0, "first": 1, "within": 2}, about_agents(book), names_allowed(book)
     pages, study, run = benches(book), book.study, book.run
 
@@ -392,7 +392,7 @@ def bench(book: RunIndex, path: str) -> Markup:
 
 
 def sentence_pages(book: RunIndex) -> Iterator[Page]:
-    """A bench of its own for each score that the first page has no room for."""
+    """A page with a bench for each score that the first page does not cover."""
     for path, dimension in first_scores(book).items():
         if path != "index.html":
             title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."

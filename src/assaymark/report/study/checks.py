@@ -1,8 +1,8 @@
-"""What a claim has to pass, check by check, what else could explain a difference, and what limits the result.
+"""The checks that a claim has to pass, other explanations of a difference, and the limits of the result.
 
-Checks are in the order in which they are decided, and end with the one that stops. What is said of a claim that is not
-supported is the same for both directions of a pair, and for every agent. A fix says what would help and what that
-costs: calls by closed form, and USD where the price of a call is known.
+Checks are in the order of decision and end with the one that stops. The text on an unsupported claim is
+the same for both directions of a pair, and for every agent. A fix states what would help and what that
+costs: calls by closed form, and USD if the price of a call is known.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ _LAGS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a claim. ``effect`` says whether it stops the claim, or leaves it with a condition."""
+    """One check of a claim. ``effect`` says whether it stops the claim or adds a condition."""
 
     name: str
     text: str
     effect: Literal["", "condition", "stops"] = ""
 
 
-Row = tuple[str, str, str]
+CheckRow = tuple[str, str, str]
 """A check as (name, field that limits the level, words)."""
 
 
 def cap_words(field: str) -> str:
-    """How a page calls a field that limits a claim."""
+    """The name of a field that limits a claim."""
     return _CAPS.get(field) or clean(field.replace("_", " "), 40)
 
 
@@ -84,7 +84,7 @@ def stopping(verdict: Verdict) -> tuple[str, ...]:
 
 
 def is_significant(book: RunIndex, verdict: Verdict) -> bool:
-    """Whether the test of a claim's difference rejects, whatever then happens to it."""
+    """True if the test of a claim's difference rejects, regardless of later checks."""
     if kind_of(verdict.claim) == "within":
         return verdict.p_adjusted is not None and verdict.p_adjusted <= book.study.inference.alpha + LEVEL_SLACK
     return verdict.stability is not None
@@ -96,8 +96,8 @@ def significant(book: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
 
 
 def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks of a claim up to the one that stops it, and the names of those behind that one. Of the first ranks
-    that are not supported, one agent's would show in which check it stops that it leads: all of them say the same."""
+    """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
+    have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
 
     def build() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
@@ -132,13 +132,13 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
     return book.once(("checked", verdict.claim.id), build)
 
 
-def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
-    """The checks of a claim about agents: agreement, the difference and what else could make it, then all others."""
+def _rows(book: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
+    """The checks of a claim about agents: agreement, the difference and other explanations of it, then all others."""
     claim, kind, supported = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
     tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
     item = book.pair("contrast", verdict) if tested and kind != "first" else None
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
-    # What limits a claim by significance or stability is the first of the two that does not hold.
+    # Significance and stability share one field: the first of them that fails limits the claim.
     survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
     gap = "not tested"
     if not tested:
@@ -177,7 +177,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
                 "not-applicable": "not tested",
             }[verdict.own_family]
         yield "Own family", "own_family", own
-        # Whether length may explain it. How long each agent writes would turn the word into a direction.
+        # Whether length may explain it. How much each agent writes would reveal the direction.
         length, items = _LENGTHS[verdict.length], _pairs_of(book, verdict, "length.contrast")
         more, slope = (t.part_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
@@ -192,9 +192,9 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     yield from _further(book, verdict, tested)
 
 
-def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[Row]:
-    """The checks behind those of the scores: the dimension, clusters, control texts, the judges' own tests, people,
-    the plan, and other judges."""
+def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
+    """The checks after those of the scores: the dimension, clusters, control texts, the judges' own tests, people, the
+    plan, and other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
         distinct, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
@@ -203,7 +203,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
             apart += f": correlation {t.with_ends(distinct)}; below {below} needed{tested_at}"
         yield "Dimension", "distinct", apart
     if tested:
-        # How many clusters there are in the smallest of its contrasts, and what they are worth.
+        # The number of clusters in its smallest contrast, and their effective number.
         details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
         detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
         few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
@@ -213,7 +213,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
         elif item is not None and item.detail.get("flagged"):
             time += ", but they follow each other in time"
         yield "Clusters", "clusters", book.to(item, few + time) if detail else few
-    # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
+    # The outcome of the control texts with their numbers; not "passed" if it depends on one judge family.
     gated = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
     turned = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
     outcome = _CONTROLS[verdict.adversarial_status]
@@ -244,7 +244,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
 
 
 def agreement_words(book: RunIndex, verdict: Verdict) -> str:
-    """The kappa that decides, and what is needed."""
+    """The kappa that decides, and the threshold."""
     dimension, gates = verdict.claim.dimension, book.study.gates
     item = book.gating(dimension)
     needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
@@ -252,7 +252,7 @@ def agreement_words(book: RunIndex, verdict: Verdict) -> str:
 
 
 def family_words(book: RunIndex, verdict: Verdict) -> str:
-    """What leaving out each judge family does to a claim."""
+    """The effect of leaving out each judge family on a claim."""
     finding, families = verdict.stability, len(book.study.families)
     if finding is None:
         return {
@@ -270,21 +270,21 @@ def family_words(book: RunIndex, verdict: Verdict) -> str:
 
 
 def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
-    """The measurements of a kind about the pairs that a claim compares."""
+    """The measurements of a kind for the pairs that a claim compares."""
     first, *rest = verdict.claim.subjects
     others = rest or [agent for agent in book.agents if agent != first]
     contrasts = (book.contrast(verdict.claim.dimension, first, other, name) for other in others)
     return [item for item in contrasts if item is not None]
 
 
-# --- what else could explain a difference: the own family, length, one overall impression, time -----------------------
+# --- other explanations of a difference: own family, length, one overall impression, time -----------------------------
 #
-# The tables describe judges and the design, so they are shown whatever the verdicts are; of pairs they hold counts
-# alone.
+# The tables describe judges and the design, so they are shown whatever the verdicts are; for pairs they have only
+# counts.
 
 
 def explanations_section(book: RunIndex) -> b.Section:
-    """What else could explain a difference: a table for each explanation that could be measured."""
+    """Other explanations of a difference: a table for each one that could be measured."""
     overall, passed, distinct, lags = significant(book), [], [], []
     for dimension in book.dimensions:
         if resolved := significant(book, dimension):
@@ -299,7 +299,7 @@ def explanations_section(book: RunIndex) -> b.Section:
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
-        item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
+        item = book.one("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
         near = [value for lag in item.detail.get("lags", ()) if (value := t.real(lag)) is not None] if item else []
         if item is not None and near:
             flag = t.part_of(item, "flag")
@@ -351,7 +351,7 @@ def distinct_items(book: RunIndex) -> list[Measurement]:
 
 
 def told_apart(book: RunIndex, item: Measurement) -> bool:
-    """Whether judges tell a dimension from their overall impression."""
+    """True if judges distinguish a dimension from their overall impression."""
     p = t.part_of(item, "p_holm")
     return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
 
@@ -380,28 +380,28 @@ TESTS: Final = {
     "slope": ("point.slope", "points for a further requirement", -1),
     "verbosity": ("point.verbosity", "points per 100 words of filler", 1),
 }
-"""The limits of a judge's own test: the measurement, what it counts, and whether the limit is the most or the least."""
+"""The limits of a judge's own test: the measurement, its unit in words, and 1 for a maximum or -1 for a minimum."""
 
 
 def failed_judges(book: RunIndex) -> dict[str, tuple[str, ...]]:
-    """The judges that miss a limit of the plan, with what they miss, such as ``verbosity 0.30, at most 0.15``."""
+    """The judges that miss limits of the plan, with these limits, such as ``verbosity 0.30, at most 0.15``."""
     gates = [m for m in book.every("datasheet.gate") if m.value is None or m.value > 0]
     return {m.labels["judge"]: tuple(map(str, m.detail.get("failed", ()))) for m in gates}
 
 
 def own_test(book: RunIndex, name: str, judge: str) -> Measurement | None:
-    """What a judge's own test measured: over all scores of a text, or under the plain prompt."""
+    """The result of a judge's own test: over all scores of a text, or under the plain prompt."""
     tests = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
     whole = [m for m in tests if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
     return min(whole, key=lambda m: m.id, default=None)
 
 
 def own_tests_words(book: RunIndex) -> str:
-    """Which judges fail their own test, with numbers; else that all of them pass it."""
+    """The judges that fail their own test, with numbers; otherwise that all pass."""
     failing, limits = failed_judges(book), book.study.datasheets
 
     def beside_limit(judge: str, limit: str, missed: str = "") -> str:
-        """“Auditor +0.30 points per 100 words of filler; 0.15 allowed”, or ``missed`` where only that is known."""
+        """“Auditor +0.30 points per 100 words of filler; 0.15 allowed”, or ``missed`` if the value is not known."""
         name, unit, side = TESTS[limit]
         item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
         if not known(item):
@@ -427,7 +427,7 @@ def own_tests_words(book: RunIndex) -> str:
     return beside_limit(most, which)
 
 
-# --- what limits the result, and what would help ----------------------------------------------------------------------
+# --- the limits of the result, and what would lift them ---------------------------------------------------------------
 
 _OF_TABLES: Final[Mapping[str, str]] = {
     "adversarial": "Have the same judges grade control texts: rows with the column derivation, as in the docs.",
@@ -437,11 +437,11 @@ _OF_TABLES: Final[Mapping[str, str]] = {
     "own_family": "Name the makers of judges and systems (--family NAME=MAKER), or add a judge without an interest.",
     "missing_replies": "Have the judges grade what is missing.",
 }
-"""What helps where a table of scores is all there is."""
+"""Fixes for limits of an imported table of scores."""
 
 
 def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
-    """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
+    """The fix that would lift a limit, with its price. It never depends on which agent is ahead."""
     run, panel, decided = book.run, len(book.study.judges), book.answers
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
@@ -450,7 +450,7 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
     failing = [clean(judge, 60) for judge in failed_judges(book)]
     controlled = sum(c.score.n for c in controls(book) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
-    # The words, how many calls, and of how many judges of the panel.
+    # The words, the number of calls, and the number of judges that make them.
     fix, calls, judges = {
         "agreement": ("Rewrite the anchors of the rubric and pilot on 100 texts: \0. No guarantee.", 100, panel),
         "stability": another, "own_family": another, "other_judges": another,
@@ -473,7 +473,7 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
 
 
 def _calls(book: RunIndex, calls: float, judges: int) -> str:
-    """So many calls of so many judges of the panel, with their trials, and their price where one is known."""
+    """The number of calls to ``judges`` judges, with their trials, and the price if it is known."""
     total = round(calls * judges * max((judge.trials for judge in book.study.judges), default=1))
     paid = book.run.paid or ()
     priced = sum(bill.calls - bill.unpriced for bill in paid)
@@ -482,7 +482,7 @@ def _calls(book: RunIndex, calls: float, judges: int) -> str:
 
 
 def _gap_words(book: RunIndex) -> tuple[str, str]:
-    """The smallest difference that the design could detect (empty: not known), and what a smaller one would take."""
+    """The smallest detectable difference of the design (empty if unknown), and the cost of detecting a smaller one."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     pair = None if item is None else t.real(item.detail.get("pair", item.value))
     if pair is None or not 0 < pair <= book.study.points:
@@ -497,13 +497,13 @@ def _gap_words(book: RunIndex) -> tuple[str, str]:
 
 
 def binding(verdict: Verdict) -> tuple[str, ...]:
-    """The fields that hold a claim at its level."""
+    """The fields that determine the level of a claim."""
     level = verdict.publication_level
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
 
 
 Limit = tuple[str, str, str, str]
-"""A limit of the result: its title, what was measured against what is needed, its effect, and the fix."""
+"""A limit of the result: its title, the measured value with its threshold, its effect, and the fix."""
 
 
 def limits_of(book: RunIndex) -> list[Limit]:
@@ -515,14 +515,14 @@ def limits_of(book: RunIndex) -> list[Limit]:
             qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
             conditions.update(dict.fromkeys(qualified, 1))
             continue
-        # Significance and stability are one field of a verdict, and two limits for a reader.
+        # Significance and stability are one field of a verdict, but two limits for readers.
         if kind_of(verdict.claim) == "first" and stopped != "agreement":  # one agent's own would show that it leads
             stopped = "lead"
         elif stopped == "stability":
             stopped = "family" if is_significant(book, verdict) else "difference"
             stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
         stops[stopped] += 1
-    # The title of each limit and its number beside the threshold.
+    # The title of each limit, and its number with the threshold.
     run, gates, table, cells = book.run, book.study.gates, book.run.table, book.study.cells
     weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
     many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"

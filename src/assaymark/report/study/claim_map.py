@@ -1,5 +1,5 @@
-"""The claim map: every experiment of the protocol, what it found, and what that supports (ValueBlindBench section 4.1).
-A row holds no number of an unsupported claim: correlations, agreements and counts stand for what may not be ordered."""
+"""The claim map: every experiment of the protocol with its result and the claims it supports (ValueBlindBench section
+4.1). Rows show correlations, agreement and counts, never a number of an unsupported claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assaymark.text import clean, count, number, percent, span
 NOT_RUN: Final = "not run"
 
 _EXPERIMENTS: Final = (
-    # title, what it tests, the section it leads to, and why it matters where it was not run
+    # title, what it tests, the section it links to, and why it matters if it was not run
     ("Overall κ gate", "Do the judges agree overall?", "agreement.html",
      "Without measured agreement no order is supported."),
     ("Per-dimension gate", "Is every dimension equally reliable?", "agreement.html",
@@ -83,28 +83,28 @@ _WHERE: Final = {
     "claim-map.html#contamination": "Do later clusters differ?",
     "plan.html#panel": "Who judged?",
 }
-"""The questions of the sections that rows lead to."""
+"""The questions of the sections that rows link to."""
 
 Outcome = tuple[str, str, bool, tuple[str, ...]]
-"""What an experiment found, what follows, whether it was run, and the ids of its measurements."""
+"""The result of an experiment, the conclusion, whether it was run, and the ids of its measurements."""
 
-Found = Iterator[tuple[str, Outcome]]
-"""The outcomes of some experiments, each by its title; what is not among them was not run."""
+Outcomes = Iterator[tuple[str, Outcome]]
+"""The outcomes of some experiments, each with its title; experiments without an outcome were not run."""
 
 
 def _outcome(result: str, conclusion: str, *measured: Measurement | None, ran: bool = True) -> Outcome:
-    """What was found; a result that begins with “not run” has a capital."""
+    """An outcome; a result that begins with “not run” is capitalised."""
     text = result[:1].upper() + result[1:] if result.startswith(NOT_RUN) else result
     return text, conclusion, ran, tuple(item.id for item in measured if item is not None)
 
 
 def _with_n(result: str, conclusion: str, measured: Sequence[Measurement]) -> Outcome:
-    """What was found, with how many of what the first measurement rests on."""
+    """An outcome with the sample size of its first measurement."""
     return _outcome(f"{result}; n = {t.sizes(measured[0])}", conclusion, *measured)
 
 
 def supported_words(verdicts: Sequence[Verdict]) -> str:
-    """How many of some claims are supported, in words."""
+    """The number of supported claims among some, in words."""
     levels = [v.publication_level for v in verdicts]
     names = (("headline", "supported"), ("qualified", "only with a condition"))
     parts = [f"{count(levels.count(level))} {phrase}" for level, phrase in names if level in levels]
@@ -125,8 +125,8 @@ def _kappa_words(book: RunIndex, item: Measurement) -> str:
     return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _agreed(book: RunIndex) -> Found:
-    """Agreement by score, the order procedure, and each judge family left out."""
+def _agreed(book: RunIndex) -> Outcomes:
+    """Agreement by score, the ranking procedure, and leave-one-family-out."""
     if (item := book.one(KAPPA, dimension=AGGREGATE)) is not None:
         conclusion = {
             "publish": "Enough for claims on the overall score.",
@@ -166,7 +166,7 @@ def _agreed(book: RunIndex) -> Found:
     title = "Leave-one-family-out"
     if measured:
         sentence = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
-        # What the drops do to the significant pairs: counts, never names.
+        # The effect of leaving out families on significant pairs: counts, never names.
         drops = [v.stability.state for v in pairs if v.stability is not None]
         stable = drops.count("stable")
         parts = [f"{count(stable)} of {t.counted(len(drops), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
@@ -178,14 +178,14 @@ def _agreed(book: RunIndex) -> Found:
         yield title, _outcome(t.state_words(every[0]), f"{NOT_RUN}: {_WHY[title]}", ran=False)
 
 
-# --- what else could explain a difference -----------------------------------------------------------------------------
+# --- other explanations of a difference -------------------------------------------------------------------------------
 
 
-def _explained(book: RunIndex) -> Found:
-    """What judges' own families, length, an overall impression, these judges and time have to do with differences."""
+def _explained(book: RunIndex) -> Outcomes:
+    """Other explanations: judges' own families, length, an overall impression, the choice of judges, and time."""
 
     def pairs_on(name: str) -> list[Measurement]:
-        """The measurements of a kind about the pairs of the overall score, by names: ids have the direction in them."""
+        """The measurements of a kind for overall pairs, sorted by agent names: ids would reveal the direction."""
         return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
     resolved = significant(book)
@@ -227,8 +227,8 @@ def _explained(book: RunIndex) -> Found:
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
 
 
-def _ranked(book: RunIndex) -> Found:
-    """Which ranks are possible, and what one judge alone would have said."""
+def _ranked(book: RunIndex) -> Outcomes:
+    """Possible ranks, and the results of each judge alone."""
     if measured := book.known("rank.first", dimension=AGGREGATE):
         placed, ranked = agreement.rank_shares(book), ranked_alone(book, AGGREGATE)
         places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(measured)}"
@@ -281,8 +281,8 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _celled(book: RunIndex) -> Found:
-    """What each control cell shows, and whether a judge family favours its own."""
+def _celled(book: RunIndex) -> Outcomes:
+    """The results of the control texts, and whether a judge family favours those of its own."""
     honest, names = book.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
 
@@ -320,7 +320,7 @@ def _celled(book: RunIndex) -> Found:
         end = " ".join(ends or ["They have no rule of their own."])
         yield "Other cells", _outcome("; ".join(phrases), end, *(c.gate or c.score for c in others))
     halos, phrases, over = book.known("cell.halo"), [], []
-    for item in halos:  # what judges add to the cells that their own family composed
+    for item in halos:  # extra points of judges for control texts of their own family
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = names.get(name, clean(name, 40))
         who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
@@ -337,7 +337,7 @@ def _celled(book: RunIndex) -> Found:
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _probed(book: RunIndex) -> Found:
+def _probed(book: RunIndex) -> Outcomes:
     """Other anchors, the held-out judge, and repeated trials."""
     measured, phrases = held.changed_anchors(book), []
     for item in measured:
@@ -362,7 +362,7 @@ def _probed(book: RunIndex) -> Found:
         result = [f"{lead}{count(len(ends) - different)}; n = {n} {clean(judged[0].n_of, 40)} a pair"]
         result += [f"{count(len(judged) - len(ends))} without an interval"] if len(judged) > len(ends) else []
         result += [f"{t.counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
-        # What became of the pairs that were judged.
+        # The verdicts on the pairs that were judged.
         probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low"))))
                   for m in pairs}  # fmt: skip
         verdicts = [v for v in book.run.verdicts if kind_of(v.claim) == "pair"
@@ -382,8 +382,8 @@ def _probed(book: RunIndex) -> Found:
         yield title, _outcome(f"{NOT_RUN}: {t.state_words(every[0])}", _WHY[title], ran=False)
 
 
-def _tailed(book: RunIndex) -> Found:
-    """Texts after the cutoff, brief agents, and what the panel is worth."""
+def _tailed(book: RunIndex) -> Outcomes:
+    """Texts after the cutoff, brief agents, and the effective number of judges."""
     gaps, phrases = held.contamination_gaps(book), []
     for item in gaps:
         split = held.split_words(item)
@@ -413,8 +413,8 @@ def _tailed(book: RunIndex) -> Found:
 
 
 def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
-    """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
-    then the supported orders and three probes beside the scores."""
+    """Every experiment as a row with links to its section and to its first measurement, then the supported orders and
+    three probes."""
     rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreed, _explained, _ranked, _celled, _probed, _tailed):
         outcomes |= dict(experiments(book))
@@ -425,7 +425,7 @@ def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
-        rows.append(b.Row((tuple(ways), tests, result, conclusion)) if ran else b.Row(off, style="off"))
+        rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
     levels: list[Level] = [v.publication_level for v in book.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
@@ -438,7 +438,7 @@ def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
 
 
 MOST = 14
-"""With more agents the chart has no room for its cells, and the table is alone."""
+"""Maximum number of agents for the chart; with more there is only the table."""
 
 _CAPTION: Final = (
     "The agent of a row scores above the agent of a filled column. S: supported. C: only with its condition. Hatched: "
@@ -447,7 +447,7 @@ _CAPTION: Final = (
 
 
 def gaps_section(book: RunIndex) -> b.Section:
-    """Every supported order of every score. Only supported orders have a mark anywhere in it."""
+    """Every supported order of every score. Only supported orders are marked."""
     scored, agents = [d for d in book.dimensions if book.on(d, "pair")], book.agents
     title = "Which orders are supported?"
     if not scored or len(agents) < 2:
@@ -482,6 +482,6 @@ def gaps_section(book: RunIndex) -> b.Section:
     lead = f"{t.counted(sum(map(len, allowed.values())), 'order')} of {count(len(scored) * pairs)} supported."
     return b.section(
         "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
-        b.Beside(tuple(charts), "tri") if charts else None,
+        b.Columns(tuple(charts), "tri") if charts else None,
         b.Table(("Pair", *map(book.title, scored)), tuple(rows)) if rows else None,
     )  # fmt: skip

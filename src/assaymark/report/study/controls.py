@@ -1,5 +1,5 @@
-"""What is held against the scores: control texts whose right treatment is known, length, other anchors, clusters after
-the training cutoff, the held-out judge, and people."""
+"""Sections that test the scores: adversarial controls with a known right treatment, length, other anchors, clusters
+after the training cutoff, the held-out judge, and people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
-from assaymark.report.text import Known, known
+from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
 
 GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
@@ -25,7 +25,7 @@ AGAINST: Final[Mapping[str, str]] = {
     "cell_b": "the honest mean",
     **dict.fromkeys(("paraphrase", "fact_flip", "length_matched"), "the record it was made from"),
 }
-"""What the rule of a cell holds it against; nothing for a cell without a rule."""
+"""The reference that a control's rule compares it with; controls without a rule are missing."""
 
 _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 _LISTED: Final = 10
@@ -33,9 +33,9 @@ _LISTED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One control cell. ``gate`` is None where it has no rule or was not graded. What it shows describes the judges:
-    number and outcome are always shown, whether or not they are claimed. ``turned`` has the outcomes without a judge
-    family where that changes them, as (outcome, families)."""
+    """One control condition. ``gate`` is None if it has no rule or was not graded. Number and outcome are always shown,
+    since they describe the judges, not the agents. ``turned`` has outcomes that change without a judge family, as
+    (outcome, families)."""
 
     cell: str
     title: str
@@ -47,12 +47,12 @@ class Control:
 
     @property
     def name(self) -> str:
-        """Its title without what its texts are."""
+        """Its title without the description of its texts."""
         return self.title.partition(":")[0]
 
     @property
     def said(self) -> str:
-        """The outcome as a page prints it; a good one comes after those that it has without a judge family."""
+        """The outcome as printed; a good one follows those without a judge family, if these differ."""
         if not self.turned:
             return self.outcome or "no rule"
         good = self.outcome in GOOD
@@ -60,12 +60,12 @@ class Control:
 
     @property
     def without(self) -> str:
-        """What it comes to without some judge family; empty where no family changes it."""
+        """The outcomes without some judge family; empty if no family changes the outcome."""
         return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
 
 
 def controls(book: RunIndex) -> tuple[Control, ...]:
-    """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
+    """Every control condition that was graded or that the plan requires, in the order of the protocol."""
 
     def build() -> tuple[Control, ...]:
         levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
@@ -87,7 +87,7 @@ def controls(book: RunIndex) -> tuple[Control, ...]:
 
 
 def controls_section(book: RunIndex) -> b.Section:
-    """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
+    """Control texts against their rules, their scores, the outcomes without each judge family, and terse agents."""
     measured = [c for c in controls(book) if c.gate is not None or c.score is not None]
     columns = tuple((figure,) for figure in _figures(book, measured))
     separation, text = book.one("cell.separation", dimension=AGGREGATE), ""
@@ -127,7 +127,7 @@ def controls_section(book: RunIndex) -> b.Section:
         n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
         if known(halo):
             liking = "no judge shares its family"
-            if family := halo.detail.get("family"):  # what it adds to its own cell, and whether it is left out for it
+            if family := halo.detail.get("family"):  # extra points for its own texts
                 out = ", left out" if halo.detail.get("triggered") else ""
                 liking = book.to(halo, f"{t.signed(halo.value)} from judge family {clean(str(family), 40)}{out}")
         rows.append((
@@ -139,7 +139,7 @@ def controls_section(book: RunIndex) -> b.Section:
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{book.sign} with honest records", "From its own family",
     )  # fmt: skip
-    # Who writes briefly.
+    # The share of terse rationales by agent.
     brief = b.table_of(
         ("Agent", "Share of terse rationales", "interval", "n"),
         [(clean(agent, 80), book.to(item, percent(item.value, 1)),
@@ -159,11 +159,11 @@ def controls_section(book: RunIndex) -> b.Section:
     return b.section(
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
-        b.Beside(columns) if columns else None, b.notes([text]),
+        b.Columns(columns) if columns else None, b.notes([text]),
         b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
-        b.Group("Who writes briefly?", (b.Text(note, "cap"), brief)) if brief else None,
+        b.Group("Who writes briefly?", (b.Prose(note, "cap"), brief)) if brief else None,
     )  # fmt: skip
 
 
@@ -172,17 +172,17 @@ def _outcome(item: Measurement, otherwise: str) -> str:
 
 
 def gate_words(control: Control) -> str:
-    """The number of a cell's rule with its interval, or why there is none."""
+    """The number of a control's rule with its interval, or the reason why there is none."""
     return t.with_ends(control.gate, t.signed) if known(control.gate) else t.shown(control.gate)
 
 
 def tested_words(gate: Measurement | None) -> str:
-    """The adjusted p-value of a cell's rule, else the raw one."""
+    """The adjusted p-value of a control's rule, else the raw one."""
     return t.p_of(gate, "p_holm", "adjusted ", t.p_of(gate, otherwise=""))
 
 
 def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
-    """How far each control is from its rule, and where the scores of controls and of honest records lie."""
+    """The difference of each control from its reference, and the scores of controls and of honest records."""
     rows, cells = [], book.study.cells
     for control in measured:
         if (gate := control.gate) is None:
@@ -235,13 +235,13 @@ def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
 
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
-    """First quartile, median and third quartile of a cell or of the honest records, where they were measured."""
+    """First quartile, median and third quartile of a control's or the honest records' scores; None if not measured."""
     first, middle, last = (t.part_of(item, key) for key in ("q1", "median", "q3"))
     return None if first is None or middle is None or last is None else (first, middle, last)
 
 
-def terse_agents(book: RunIndex) -> list[tuple[str, Known]]:
-    """The agents whose share of terse rationales was measured, alphabetical."""
+def terse_agents(book: RunIndex) -> list[tuple[str, KnownValue]]:
+    """The agents with a measured share of terse rationales, in alphabetical order."""
     return sorted(((m.labels.get("agent", ""), m) for m in book.known("terse.share")), key=lambda pair: pair[0])
 
 
@@ -251,7 +251,7 @@ def mostly_terse(book: RunIndex) -> tuple[str, ...]:
     return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value > cut)
 
 
-# --- does length alone move the score? A straight line, and a scan for a break that a straight line would miss --------
+# --- does length alone move the score? A correlation, and a scan for a break that a correlation would miss ------------
 
 
 def style_section(book: RunIndex) -> b.Section:
@@ -299,9 +299,9 @@ def style_section(book: RunIndex) -> b.Section:
 # --- other anchors ----------------------------------------------------------------------------------------------------
 
 
-def changed_anchors(book: RunIndex) -> list[Known]:
-    """The measured shifts of the dimensions whose anchors differ, in rubric order; where the run does not say which, of
-    all but the aggregate."""
+def changed_anchors(book: RunIndex) -> list[KnownValue]:
+    """The measured shifts of the dimensions whose anchors differ, in rubric order; if the run does not record which
+    differ, those of all dimensions."""
     shifts = (m for m in _anchors(book) if known(m) and m.labels.get("dimension") != AGGREGATE)
     return [m for m in shifts if m.detail.get("changed", True)]
 
@@ -313,7 +313,7 @@ def _anchors(book: RunIndex) -> list[Measurement]:
 
 
 def anchor_section(book: RunIndex) -> b.Section:
-    """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
+    """The rubric-wording ablation. Pairs that change order are counted, not named: neither order is supported here."""
     shifts, title = _anchors(book), "Do the anchors carry the score?"
     measured = [m for m in shifts if m.value is not None]
     if not measured:
@@ -355,7 +355,7 @@ def anchor_section(book: RunIndex) -> b.Section:
 
 
 def anchor_answer(book: RunIndex) -> str:
-    """Which dimensions move with their anchors, in one sentence."""
+    """One sentence on the dimensions whose scores move with their anchors."""
     changed = changed_anchors(book)
     still = [m for m in changed if m.low is None or m.high is None or m.low <= 0 <= m.high]
     moved = [book.title(m.labels["dimension"]) for m in changed if m not in still]
@@ -370,7 +370,7 @@ def anchor_answer(book: RunIndex) -> str:
 
 
 def contamination_gaps(book: RunIndex) -> list[Measurement]:
-    """The gaps between later and earlier clusters: all instruments together, then each of them."""
+    """The differences between later and earlier clusters: all instruments together, then each of them."""
     gaps = book.by_name.get("contamination.gap", ())
     return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
@@ -397,7 +397,7 @@ def contamination_section(book: RunIndex) -> b.Section:
 
 
 def contamination_answer(book: RunIndex) -> str:
-    """Whether scores differ after the cutoff, as far as the tests say."""
+    """The result of the tests for a difference of scores after the cutoff."""
     gaps = contamination_gaps(book)
     tested = [(m, p) for m in gaps if known(m) and (p := t.part_of(m, "p")) is not None]
     if not tested:
@@ -412,22 +412,22 @@ def contamination_answer(book: RunIndex) -> str:
 
 
 def split_words(item: Measurement) -> str:
-    """Which records a gap compares: all of them, or those of one instrument."""
+    """The records that a difference compares: all, or those of one instrument."""
     split = clean(item.labels.get("split", ""), 60)
     return "all records" if split == "all" else split.removeprefix("instrument:")
 
 
-# --- the held-out judge: the pairs that leaving out a judge family turns ----------------------------------------------
+# --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
 def outside_group(book: RunIndex) -> b.Group:
-    """What became of the held-out judge: every pair it was asked about. Directions only where they are supported."""
+    """The results of the held-out judge for every pair it judged. Directions are shown only if they are supported."""
     order = {name: at for at, name in enumerate(book.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
     for item in book.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
         allowed, finding = supported_orders(book, dimension), found_words(item) if known(item) else "none"
-        # Its size and sign are parts of what is not supported.
+        # Size and sign of an unsupported difference are hidden.
         shown: tuple[Inline, str] = (b.HATCHED if known(item) else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
             if pair in allowed and known(item):
@@ -454,18 +454,18 @@ def outside_group(book: RunIndex) -> b.Group:
             f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
             f"({t.alpha(book.study.inference.alpha)} needed): there no order is supported."
         )
-    blocks: tuple[Block, ...] = (b.Text(answer, "cap"), *((table,) if table else ()))
+    blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
     return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
 def outside_name(book: RunIndex) -> str:
-    """The held-out judge of the plan with its family; empty where none was committed."""
+    """The held-out judge of the plan with its family; empty if the plan has none."""
     probe = book.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
 def outside_state(book: RunIndex) -> str:
-    """Whether the held-out judge was asked, in a few words."""
+    """The state of the held-out judge in a few words: not asked, not needed, or asked about so many pairs."""
     item, asked = book.one("probe.state"), len(book.known("probe.contrast"))
     if item is not None and item.state != "ok":
         return t.state_words(item)
@@ -478,20 +478,20 @@ def outside_state(book: RunIndex) -> str:
 
 
 def finds(item: Measurement) -> bool:
-    """Whether the held-out judge finds a difference: its interval does not hold zero."""
+    """True if the held-out judge finds a difference: its interval does not contain zero."""
     return item.low is None or item.high is None or not item.low <= 0 <= item.high
 
 
 def found_words(item: Measurement) -> str:
-    """Whether it finds a difference, with its p-value; of no pair the side."""
+    """A difference or no difference, as the held-out judge finds, with its p-value; never the direction."""
     return ("a difference" if finds(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
 
 
-# --- people: each judge beside them, and what they see of the supported orders ----------------------------------------
+# --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
 
 
 def people_section(book: RunIndex) -> b.Section | None:
-    """The people who graded, each judge beside them, and the supported orders as people see them; None without any."""
+    """The graders, each judge's agreement with them, and supported orders as people see them; None without people."""
     if book.one("human.sample", dimension=AGGREGATE) is None:
         return None
     heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
@@ -546,12 +546,12 @@ def people_section(book: RunIndex) -> b.Section | None:
         "people", "What do people say?", people_words(book),
         b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
         b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
-        b.Text(note, "cap"),
+        b.Prose(note, "cap"),
     )  # fmt: skip
 
 
 def people_words(book: RunIndex) -> str:
-    """Who graded how much, how far judges and people agree, and what became of the orders; empty without people."""
+    """Numbers of graders and grades, agreement of judges and people, outcomes for orders; empty without people."""
     sample = book.one("human.sample", dimension=AGGREGATE)
     if sample is None:
         return ""
@@ -578,7 +578,7 @@ def people_words(book: RunIndex) -> str:
 
 
 def favour_words(item: Measurement) -> str:
-    """What judges see beyond people, as a liking of one of the two: “ash by 0.12”."""
+    """The agent of a pair that judges favour relative to people, and by how many points: “ash by 0.12”."""
     more = t.part_of(item, "rectifier")
     liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
     return "not measured" if more is None else f"{liked} by {number(abs(more))}"

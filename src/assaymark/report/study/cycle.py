@@ -1,5 +1,5 @@
-"""What the agents of a study were shown and did: its cycles, the probes for dates, conduct, which is no ranking, and
-one whole cycle with what each agent decided, wrote, and left behind as a book."""
+"""Sections on the agents of a study: its cycles, the date-leakage checks, agent conduct (which supports no ranking),
+and one example cycle with each agent's decision, text and resulting portfolio."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from assaymark.report.text import known
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 EXAMPLE: Final = "cycle-example.html"
-"""The page of one whole cycle."""
+"""The page of the example cycle."""
 
 CLOSES: Final = "data/cycle-closes.csv"
-"""Where the closes behind the charts lie."""
+"""The file of the closes drawn in the charts."""
 
 MOST: Final = 12
-"""So many instruments are drawn, and so many agents shown; the others are counted."""
+"""Maximum number of instruments drawn and of agents shown; the others are counted."""
 
 ROOM: Final = 36_000
-"""Bytes that the texts of all agents may take together, so that the page keeps its budget."""
+"""Bytes that the texts of all agents may take together, which limits the size of the page."""
 
 CAUTION: Final = (
     "This is conduct, not quality: no judge graded it and no test compares the agents here, so it supports no ranking. "
@@ -70,11 +70,11 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 
 
 def agents_section(book: RunIndex) -> b.Section | None:
-    """What the agents were shown and did; None for a run whose records were imported."""
+    """The cycles, the date-leakage checks and the agents' conduct; None for a run with imported records."""
     run, substrate, shown_rows = book.run, book.study.substrate, list[tuple[str, ...]]()
     if substrate is None:
         return None
-    for regime in substrate.regimes:  # how many cycles, between which days, and which instruments were left out
+    for regime in substrate.regimes:  # the number of cycles, their days, and the instruments left out
         keys = [key for key in run.cycles if key.regime == regime]
         if not keys:
             continue
@@ -120,7 +120,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
     blocks: list[Block] = [
         b.Group("What were they shown?", (regimes, *b.notes([clock]))),
         b.Group("Does the material say when it is from?", (b.Items(tuple(probes)),)),
-        b.Group("What did they do?", (b.Text(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
+        b.Group("What did they do?", (b.Prose(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
     ]
     if planted:
         built_in = {view.name for view in book.run.reference_agents}
@@ -129,7 +129,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
         sentence = f"{t.listing(names)} {are} with planted properties, no language model."
         if built_in.issuperset(agent.name for agent in book.study.agents):
             sentence = "Every agent is a built-in rule with planted properties; none is a language model."
-        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Beside(planted, "tri")), "agents-planted"))
+        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Columns(planted, "tri")), "agents-planted"))
     cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
     market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
@@ -141,7 +141,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
 
 
 def _conduct(book: RunIndex) -> b.Table:
-    """What each agent did: shares in form and within limits, seconds, words, flags and broken limits."""
+    """The conduct of each agent: valid replies, limits kept, seconds, words, flags and broken limits."""
     rows: list[tuple[Inline, ...]] = []
     for agent in sorted(book.study.agents, key=lambda agent: agent.name):
         item = {name: book.one(name, agent=agent.name) for name in (
@@ -166,7 +166,7 @@ def _conduct(book: RunIndex) -> b.Table:
 
 
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
-    """A share with its interval, and the ends over clusters where there are any."""
+    """A share with its interval, and with that over clusters if there is one."""
     if not known(item):
         return t.shown(item)
     low, high = t.part_of(item, "t_low"), t.part_of(item, "t_high")
@@ -176,7 +176,7 @@ def _share(book: RunIndex, item: Measurement | None) -> Inline:
 
 
 def _n(item: Measurement) -> str:
-    """The denominator, which stays on one line."""
+    """The denominator, on one line."""
     return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
@@ -200,7 +200,7 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
 
 
 def example_page(book: RunIndex) -> b.Page | None:
-    """The page of the example cycle; None where there is none."""
+    """The page of the example cycle; None if there is none."""
     if book.run.example is None:
         return None
     (cycle, context, decisions), charts = book.run.example, list[tuple[Block, ...]]()
@@ -222,7 +222,7 @@ def example_page(book: RunIndex) -> b.Page | None:
         sides = (f"{count(minutes)} minutes before", "at the cutoff")
         drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
         charts.append((b.Figure(title, "", drawn, "", note=caption, data=CLOSES),))
-    given: list[Block] = [b.Beside(tuple(charts), "tri")] if charts else []
+    given: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
     given += _features_and_book(context, prices)
@@ -243,7 +243,7 @@ def example_page(book: RunIndex) -> b.Page | None:
         "Agents are listed in alphabetical order. The arithmetic is ours: orders settled at the last prices, fees "
         "included."
     )
-    # Where the cycle was cut from, which agents never saw.
+    # The source of the cycle, which agents never saw.
     first, last = cycle.first_bar.astimezone(UTC), cycle.last_bar.astimezone(UTC)
     ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {t.moment(last.isoformat())}"
     begin = t.moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
@@ -260,10 +260,10 @@ def example_page(book: RunIndex) -> b.Page | None:
 
 
 def example_closes(book: RunIndex) -> str:
-    """The file behind the charts of the example cycle; empty where there is none."""
+    """The file behind the charts of the example cycle; empty if there is none."""
     example = book.run.example
     series = () if example is None else example[1].series
-    rows = [  # every close that was shown, drawn or not: a row a bar
+    rows = [  # every close that was shown, drawn or not: a row per bar
         (asset.instrument, round((len(asset.close) - 1 - at) * asset.interval_s / 60), close)
         for asset in series
         for at, close in enumerate(asset.close)
@@ -277,9 +277,9 @@ def _more(total: int, noun: str, singular: str, many: str) -> str:
 
 
 def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
-    """What was given beside the prices."""
+    """The features given in addition to prices, and the portfolio before any order."""
     book = context.portfolio
-    # The facts that were given with the bars: a row an instrument, a column a field.
+    # The facts given with the bars: a row per instrument, a column per field.
     facts = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
     fields = list(dict.fromkeys((fact.field, fact.unit) for fact in facts))[:MOST]
     values, rows = {(fact.instrument, fact.field, fact.unit): fact.value for fact in facts}, list[tuple[str, ...]]()
@@ -305,7 +305,7 @@ def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterato
         heads = ("Position", "Units", "Last price", "Value", "Of NAV")
         table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
         sentence = f"Before any order, in {clean(book.currency, 12)}: cash {number(book.cash)}, NAV {number(book.nav)}."
-        yield b.Group("The book", (b.Text(sentence, "cap"), table))
+        yield b.Group("The book", (b.Prose(sentence, "cap"), table))
 
 
 def limit_words(rule: Constraint) -> str:
@@ -315,13 +315,13 @@ def limit_words(rule: Constraint) -> str:
     return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
 
 
-# --- what was decided -------------------------------------------------------------------------------------------------
+# --- the decisions ----------------------------------------------------------------------------------------------------
 
 
 def _agent(decision: Decision, context: Context, prices: Mapping[str, float], room: int) -> b.Group:
-    """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
+    """One agent's answer: its text, its orders with their arithmetic, and every limit checked against the portfolio."""
     parts: list[Inline] = []
-    # As much of its text as has room once it is escaped, with an ellipsis where it was cut.
+    # As much of its text as fits once escaped, with an ellipsis if it is cut.
     lines = (line for rationale in judged_rationales(decision) for line in rationale.text.splitlines())
     for part in filter(None, map(clean, lines)):
         if _bytes(part) <= room:
@@ -351,7 +351,7 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
     parts += [b.bold(problem)] if problem else []
     right: list[Block] = [b.Items(tuple(orders) or ("No orders",))]
     if after is not None:
-        # The arithmetic that leads from the book to every limit.
+        # The arithmetic from the portfolio to every limit.
         exposure = f"Exposure is {_amount(after.exposure)}, and no equity is left."
         if after.equity > 0:
             share = percent(after.exposure / after.equity, 1)
@@ -375,7 +375,7 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
         table = b.table_of(("Limit", "After the orders", "State"), checks, {1}, stacked=True)
         right += [table] if table else []
     heading = (clean(decision.agent.id, 80), b.small(f" family {clean(decision.agent.family, 60)}"))
-    return b.Group(heading, (b.Beside((b.notes(parts), tuple(right))),))
+    return b.Group(heading, (b.Columns((b.notes(parts), tuple(right))),))
 
 
 def _bytes(text: str) -> int:
@@ -383,7 +383,7 @@ def _bytes(text: str) -> int:
 
 
 def _after(decision: Decision, context: Context, prices: Mapping[str, float]) -> tuple[Settlement | None, str]:
-    """The book after the orders, or why there is none."""
+    """The portfolio after the orders, or the reason why there is none."""
     if not decision.rationales and not decision.actions and decision.flags:
         missing = clean("; ".join(decision.missing), 400)
         return None, f"No usable answer ({clean(', '.join(decision.flags), 80)}): {missing}"
@@ -395,12 +395,12 @@ def _after(decision: Decision, context: Context, prices: Mapping[str, float]) ->
         return None, f"The orders cannot be settled: {clean(str(exc), 300)}"
     except (ValueError, OverflowError):
         after = None
-    # Amounts beyond what a float holds make sums of infinities.
+    # Amounts beyond the range of a float make infinite sums.
     if after is None or not math.isfinite(after.equity + after.exposure):
         return None, "The orders cannot be settled: their amounts are beyond any number."
     return after, ""
 
 
 def _amount(value: float, digits: int = 2) -> str:
-    """A number of units or of money; beyond any book, only its size."""
+    """A number of units or of money; an implausibly large one only by its magnitude."""
     return number(value, digits) if abs(value) < 1e15 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The first page of a study: the finding with its condition, the sentence bench, and what the finding rests on."""
+"""The first page of a study: the finding with its condition, the sentence bench, and the evidence for the finding."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from assaymark.report.text import known
 from assaymark.text import clean, count, number, percent, prose, span
 
 CHARTED: Final = 9
-"""So many small charts are on the first page; the board of every score is on the page of agents."""
+"""Maximum number of small charts on the first page; the page of agents has every score."""
 
 _CUTS: Final = 5
-"""So many sentences about tiers are on the first page of a table, and so many limits."""
+"""Maximum number of sentences about tiers, and of limits, on the first page of an imported table."""
 
 _SAID: Final = {
     **dict.fromkeys(("passed", "substance", "invariant", "noticed"), "passes"),
@@ -46,9 +46,9 @@ _SAID: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What opens the page and the terminal: one supported sentence, or why there is none. ``said`` is the sentence,
-    without quotation marks; ``verdict`` is None where nothing is supported, or may be named."""
+class StudyFinding:
+    """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
+    the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
     said: str
     verdict: Verdict | None
@@ -57,13 +57,13 @@ class Finding:
     notice: tuple[str, str]
 
 
-def finding(book: RunIndex) -> Finding:
-    """The finding: who ranks first overall, else the first pair, on the overall score before the dimensions."""
+def finding(book: RunIndex) -> StudyFinding:
+    """The finding: the first rank overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     supported = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
     supported.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
                              -t.RANK[v.publication_level]))  # fmt: skip
-    # What is built in here, as a heading and a sentence; empty where nothing is.
+    # The notice on built-in judges and agents, as a heading and a sentence; empty without any.
     graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
     judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
     ours, notice, second = sorted(clean(name, 60) for name in graders & judges), ("", ""), list[str]()
@@ -81,13 +81,13 @@ def finding(book: RunIndex) -> Finding:
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
     if not supported:
-        limits = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
+        limits = limits_of(book) if book.run.verdicts else []  # the reason why nothing is supported, and its fix
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
         why = book.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
     elif not names_allowed(book):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
-        return Finding("Built-in judges scored these agents", None, also, "", notice)
-    # Who cannot be ranked, and on how many dimensions the judges agree.
+        return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
+    # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(book, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
         second = [f"{_names(group)} cannot be ranked." for group in groups]
@@ -96,11 +96,11 @@ def finding(book: RunIndex) -> Finding:
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
     if not supported:
-        return Finding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
+        return StudyFinding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
     verdict = supported[0]
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
-    return Finding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
+    return StudyFinding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def counted_words(book: RunIndex) -> str:
-    """What the tallies are of: sentences, decisions, judges and clusters."""
+    """The totals behind the tallies: sentences, decisions, judges and clusters."""
     run, clusters, what = book.run, book.clusters, "decision" if book.run.table is None else "answer"
     fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
     parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(book.answers, what),
@@ -120,7 +120,7 @@ def counted_words(book: RunIndex) -> str:
 
 
 def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
-    """The tiers of a score as they are drawn."""
+    """The tiers of a score as rows of a chart."""
     rows, alone, groups = [], ranked_alone(book, dimension), tiers(book, dimension)
     for at, tier in enumerate(groups):
         ends, point = tier_ends(book, tier, dimension), None
@@ -139,7 +139,7 @@ def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
 
 
 def axis_of(book: RunIndex) -> tuple[float, float]:
-    """The common axis of all scores, between whole points of the scale, or its ends where it has none."""
+    """The shared axis of all scores: between whole points of the scale, or the whole scale without scores."""
     lowest, highest = book.study.scale
     ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
     low = max(lowest, math.floor(min(ends, default=lowest)))
@@ -148,7 +148,7 @@ def axis_of(book: RunIndex) -> tuple[float, float]:
 
 
 def _tiers_section(book: RunIndex) -> b.Section:
-    """Who is ahead, and can it be said: the tiers on the overall score, then on each dimension, on one axis."""
+    """The tiers on the overall score, then on each dimension, on one axis."""
     axis, level, table = axis_of(book), percent(book.study.inference.level), book.run.table
     scored = [d for d in book.dimensions if d != AGGREGATE and (book.on(d) or book.status(d) is not None)][:CHARTED]
     blocks, charts = list[Block](), list[b.Figure]()
@@ -157,11 +157,11 @@ def _tiers_section(book: RunIndex) -> b.Section:
         if book.status(dimension) == "halt":  # too little agreement: no tier may be drawn
             needed = number(book.study.gates.halt)
             why = ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
-        if why and at:  # whatever was found there is not shown, not even its tiers
+        if why and at:  # not even the tiers of that dimension are shown
             rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
         lines = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
         desc = "; ".join(lines)
-        # The ends of each tier, and the score of an agent that is alone in its tier.
+        # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and book.agents:
@@ -181,25 +181,25 @@ def _tiers_section(book: RunIndex) -> b.Section:
             chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
             note = "" if why else _ranks_words(book, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
-    small = [b.Beside(tuple((figure,) for figure in charts), "small3")] if charts else []
+    small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
         cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
-        blocks += [*_quotes(cuts), *(b.Text(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
+        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
     else:
         blocks += small
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
     )
-    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Text(key)))
+    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Prose(key)))
 
 
-Said = tuple[str, Level, tuple[str, ...]]
+QuotedSentence = tuple[str, Level, tuple[str, ...]]
 """A sentence with its level and the conditions to be quoted with it."""
 
 
-def conditions_of(sentences: Sequence[Said], above: Sequence[Said] = ()) -> tuple[list[str], str]:
-    """The conditions of each sentence that not all share, and those that all do, without those of all ``above``."""
+def conditions_of(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence] = ()) -> tuple[list[str], str]:
+    """The conditions specific to each sentence, and those shared by all, without the shared ones of all ``above``."""
     shared, before = (
         [text for text in group[0][2] if all(text in also for _, _, also in group)] if group else []
         for group in (sentences, above)
@@ -212,18 +212,18 @@ def conditions_of(sentences: Sequence[Said], above: Sequence[Said] = ()) -> tupl
     return own, f"{lead}{', besides the above' if before else ''}: {rest}" if rest else f"{lead} what is said above."
 
 
-def _quotes(sentences: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
-    """Sentences to be copied with their conditions, and below them what all of them need."""
+def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence] = ()) -> list[Block]:
+    """Sentences that can be copied with their conditions, and below them the conditions that they share."""
     own, shared = conditions_of(sentences, above)
     quotes = [
-        b.Quote(level, text, mine, copy=" ".join((text, *also)))
+        b.ClaimQuote(level, text, mine, copy=" ".join((text, *also)))
         for (text, level, also), mine in zip(sentences, own, strict=True)
     ]
-    return [*quotes, *(b.Text(text) for text in (shared,) if text)]
+    return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
 
-def turned_sentences(book: RunIndex) -> list[Said]:
-    """Pairs that are ranked one way on a dimension and the other way on another, as `tier_sentences`."""
+def turned_sentences(book: RunIndex) -> list[QuotedSentence]:
+    """Pairs ranked one way on a dimension and the other way on another, in the form of `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
     sentences = []
@@ -244,7 +244,7 @@ def turned_sentences(book: RunIndex) -> list[Said]:
 
 
 def _ranks_words(book: RunIndex, dimension: str) -> str:
-    """The simultaneous rank interval of each agent in a tier of more than three; empty where there is none."""
+    """The simultaneous rank interval of each agent in a tier of more than three; empty if there is no such tier."""
     possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
     lines = [
         f"{clean(agent, 60)} {t.ordinal_span(*possible.get(agent, tier.ranks))}"
@@ -254,11 +254,11 @@ def _ranks_words(book: RunIndex, dimension: str) -> str:
     return f"Possible ranks of {of}: {', '.join(lines[:12])}{more}." if lines else ""
 
 
-def tier_sentences(book: RunIndex) -> list[Said]:
-    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it. It
-    follows from the supported orders of every agent above over every agent below."""
+def tier_sentences(book: RunIndex) -> list[QuotedSentence]:
+    """Each cut between tiers on the overall score as a sentence, with its level and its conditions. It follows from the
+    supported orders of every agent above over every agent below it."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
-    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[Said]()
+    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[QuotedSentence]()
     for cut in range(1, len(groups) if names_allowed(book) else 1):
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(agent, other) for agent in above for other in below]
@@ -282,14 +282,14 @@ def tier_sentences(book: RunIndex) -> list[Said]:
 
 
 def top_words(book: RunIndex) -> str:
-    """The agents of which one is the best, with simultaneous confidence; empty where nothing is known of it."""
+    """The agents one of which is the best, with simultaneous confidence; empty if no agent is excluded."""
     top = [clean(agent, 60) for agent in book.summary.top_set.get(AGGREGATE, ())]
     narrowed = 1 < len(top) < len(book.agents)
     return f"The best agent is one of {count(len(top))}: {_names(top)}." if narrowed else ""
 
 
 def tiers_words(book: RunIndex) -> str:
-    """How many tiers there are on the overall score, and how many dimensions have no ranking."""
+    """The number of tiers on the overall score, and of dimensions without a ranking."""
     groups = tiers(book, AGGREGATE)
     if not groups:
         return "No agent was scored."
@@ -306,7 +306,7 @@ def tiers_words(book: RunIndex) -> str:
 
 
 def planted_words(book: RunIndex) -> str:
-    """The answer in a sentence."""
+    """One sentence on whether planted texts fool the judges."""
     gated = [c for c in controls(book) if c.gate is not None]
     bad = [c for c in gated if c.outcome not in GOOD]
     turned = [c for c in gated if c.turned and c not in bad]
@@ -326,7 +326,7 @@ def _planted_name(control: Control) -> str:
 
 
 def _planted_section(book: RunIndex) -> b.Section:
-    """Control texts whose right treatment is known: each kind by all judges that count, then without each family."""
+    """Control texts with a known right treatment: the first two kinds by all judges, then without each family."""
     gated, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
     for control in gated[:2]:
         cells, gate, score = book.study.cells, control.gate, control.score
@@ -357,14 +357,14 @@ def _planted_section(book: RunIndex) -> b.Section:
             lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), phrase))
         columns.append((
             Markup("<h3>{}</h3>").format(t.sentence(_planted_name(control))[:-1] + n),
-            b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
+            b.Prose(f"Points against {against}; {rule}.{mean}", "cap"),
             b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
                     style="drops"),
         ))  # fmt: skip
     values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in gated[:2])
     more = f" of {t.counted(len(gated), 'kind')}: {values}" if len(gated) > 2 else ""
-    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
-    blocks = (b.Beside(tuple(columns)), rest) if columns else ()
+    rest = b.Prose((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (b.Columns(tuple(columns)), rest) if columns else ()
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
@@ -372,7 +372,7 @@ def _planted_section(book: RunIndex) -> b.Section:
 
 
 def _judges_section(book: RunIndex) -> b.Section:
-    """One row for each judge: what filler earns, what it notices, what an empty text scores, and its own test."""
+    """One row per judge: points for filler, points for a requirement, the score of an empty text, and its own test."""
     run, limits_set = book.run, (book.study.datasheets.set if book.study.datasheets else {})
     failing, rows, makers = failed_judges(book), [], dict[str, list[str]]()
     columns, axes = (("point.verbosity", "verbosity"), ("point.slope", "slope")), {}
@@ -409,7 +409,7 @@ def _judges_section(book: RunIndex) -> b.Section:
 
 
 def judges_words(book: RunIndex) -> str:
-    """Which judges are within the limits of the plan."""
+    """The judges that are within, or over, the limits of the plan."""
     failing, panel = failed_judges(book), book.study.judges
     if failing:
         rest = len(panel) - len(failing)
@@ -426,7 +426,7 @@ def judges_words(book: RunIndex) -> str:
 
 
 def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
-    """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
+    """The first page; ``deeper`` are the other pages as (words, path, description)."""
     front, levels, table = finding(book), [v.publication_level for v in book.run.verdicts], book.run.table
     level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
@@ -435,7 +435,7 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, subtitle)
         for name, path, subtitle in deeper
     )
-    # What keeps sentences from being supported, by how many of them.
+    # The limits that keep sentences from being supported, by the number of sentences.
     shown = limits_of(book) if table is None else limits_of(book)[:_CUTS]
     limits = b.section(
         "limits", "What limits the result?",

@@ -1,6 +1,6 @@
-"""From a run to its pages: self-contained HTML that asks the network for nothing, and one card for every claim. All
-that comes from records is escaped by the templates, and scripts are allowed by their hashes. The card of a claim that
-is not supported holds no sentence, no direction and nothing that sets one agent apart."""
+"""The pages of a study: self-contained HTML without network access, with one card for every claim. Everything from
+records is escaped by the templates, and scripts are allowed by their hashes. The card of an unsupported claim has no
+sentence, no direction and nothing that distinguishes one agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from assaymark.report.measurements import (
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged_by
 from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
-from assaymark.report.records.judgments import Calls, Trail, lineage
+from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
 from assaymark.report.study.checks import checked, explanations_section
@@ -57,7 +57,7 @@ _NAV: Final = (
 )
 _PLAN: Final = ("What was fixed before the scores were seen, and who judged.", "The rules that the scores were put to.")
 _CARDS: Final = 120_000
-"""Bytes of cards on one page: with its frame a page stays below 200 KB."""
+"""Maximum bytes of cards on one page: with its frame a page stays below 200 KB."""
 
 _CARD_BYTES, _LINKS, _RULED = 300, 12, 6
 _NAMED: Final = ("agent", "judge", "a", "b", "format", "cell", "split")
@@ -65,7 +65,7 @@ _KINDS: Final[Mapping[ClaimKind, str]] = {
     "first": "first rank", "pair": "order of two agents", "within": "two agents within the margin",
     "cell": "control texts",
 }  # fmt: skip
-# What an unsupported claim rests on may be listed only as far as it is the same for every agent.
+# The measurements behind an unsupported claim are listed only as far as they are the same for every agent.
 _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
     "first": ("kappa.", "contrast", "cell."),
     "pair": (
@@ -77,7 +77,7 @@ _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
 }  # fmt: skip
 
 _OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
-"""Scores and ranks of single agents; for a rank, which is no score, no range of judges can stand."""
+"""Scores and ranks of single agents; a rank is not a score, so it is never replaced by the range of the judges."""
 
 _AGREED: Final = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
 _TITLES: Final = {
@@ -131,7 +131,7 @@ _GROUPS: Final = {
     "Judges": ("noise", "judge", "datasheet", "oracle", "missing"), "People": ("human",),
     "Conduct": ("agent", "score.length_correlation"), "Evidence": ("evidence", "forecast"),
 }  # fmt: skip
-"""What the buttons above the rows show together: kinds by name, or by the head of their name."""
+"""The groups of the filter buttons above the rows: names of measurements, or prefixes of their names."""
 
 
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -153,15 +153,15 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
 def each_page(
     run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all", *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read. A run with
-    ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has
-    no card of each claim and no row of each measurement; its sentences say what decides them."""
+    """The pages of `render_pages`, one at a time, and those of single calls if there is a ledger to read. A run with
+    judgments has pages of them and of decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has no
+    cards of claims and no rows of measurements; its sentences state what decides them."""
     book, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
     if brief:
         yield from ((page.path, frame.page(page)) for page in _pages(book, (), {}))
         yield from frame.files()
         return
-    trail = Trail.of(run) if run.judgments else None
+    trail = StudyProvenance.of(run) if run.judgments else None
     rows = ledger_rows(book, {} if trail is None else trail.decisions)
     rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
     measured = measured_parts(measured_rows(book, rests))
@@ -181,9 +181,9 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
-    """Every page of blocks: the first one, then one for each question that it links to."""
-    # The other pages as (whether it is there, words, path, what is there).
+def _pages(book: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+    """Every page of blocks: the first one, then one for each topic that it links to."""
+    # The other pages as (whether it exists, words, path, description).
     run, table = book.run, book.run.table is not None
     when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
     listed, controls = bool(claims) or not table, not table or bool(run.study.cells_judged)
@@ -214,7 +214,7 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
     verify = b.code("assaymark claim --verify certificate.json")
     for path, shown, links in beside(claims.items()):
         filters = b.row_filters([card.level for card in shown], TAGS)
-        listing = b.Listing(tuple(shown), filters, "claims", "claim-rows")
+        listing = b.CardList(tuple(shown), filters, "claims", "claim-rows")
         yield b.Page(path, "All sentences", lead, (), (listing,), links,
                    here="claims", foot=("To check a certificate without any text of the agents: ", verify))  # fmt: skip
     if not table:
@@ -245,7 +245,7 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
 
 
 def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
-    """The frame of every page of a study, the datasheets of its judges included."""
+    """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
         left = {"facts", "map", *(("claims", "measurements") if brief else ())}
@@ -256,7 +256,7 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
     return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
 
 
-# --- cards: a claim with its checks, what it rests on, and what other rules would say ---------------------------------
+# --- cards: a claim with its checks, its measurements, and its level under other rules --------------------------------
 
 
 def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
@@ -266,22 +266,22 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     for verdict in ordered_verdicts(book):
         level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
         claimed, (tests, unreached) = level != "no-claim", checked(book, verdict)
-        # The place of a card; one made of the id could be tried against both directions of a pair.
+        # The id of a card; a hash of the claim id would reveal the direction of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
-        blocks: list[Block] = [] if claimed else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
+        blocks: list[Block] = [] if claimed else [b.Prose(prose(suppressed_phrase(claim), 400), "up")]
         if claimed:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
             quote = said_claim(book, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
-            blocks += [b.Text(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
+            blocks += [b.Prose(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
             (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in tests
         ]
         checks += [f"Not reached: {', '.join(unreached).lower()}"] if unreached else []
-        blocks += [b.Text(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
+        blocks += [b.Prose(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
         if amended := amended_words(verdict.amended):
-            blocks.append(b.Text(b.bold(amended), "why"))
+            blocks.append(b.Prose(b.bold(amended), "why"))
         # The level under each other rule, rules with one level together.
         rules: Inline = "" if verdict.fragility else "No other rule was tried."
         if verdict.fragility and not claimed and kind == "first":
@@ -294,7 +294,7 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
             rules = b.spaced((f"Holds: {listing(by_level[one])}" if one == level else
                             (b.Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
         facts: list[tuple[str, Inline]] = [("Other rules", rules)]
-        # The measurements that a claim rests on, kind by kind, each leading to its row.
+        # The measurements behind a claim, kind by kind, each linked to its row.
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in dict.fromkeys(verdict.measurements):
             item = book.by_id.get(name)
@@ -310,7 +310,7 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
             rests = b.spaced(kinds, ". ")
             facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
-        # The file of the certificate; the name of one about a pair has the order in it.
+        # The file of the certificate; for a pair its name reveals the order.
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not claimed):
             file = ("in ", b.code("certificates/"), "; its name has the direction in it")
@@ -321,8 +321,8 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
 
 
 def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
-    """All measurements of a study. A difference whose order is not supported is without its numbers; a score of an
-    agent that shares its tier has the range of its judges in its place."""
+    """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
+    agent that shares its tier is replaced by the range of its judges."""
     orders = {d: {frozenset(pair) for pair in supported_orders(book, d)} for d in book.dimensions}
     alone = {d: ranked_alone(book, d) for d in book.dimensions}
 
@@ -348,13 +348,13 @@ def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured
 
 
 def measured_title(name: str, sign: str = "κ") -> str:
-    """How a page calls a kind of measurement; one it does not know keeps its name. ``sign`` is that of agreement."""
+    """The title of a kind of measurement; an unknown one keeps its name. ``sign`` is the symbol of agreement."""
     title = _TITLES.get(name, clean(name, 60))
     return title.replace("κ", sign) if name in _AGREED else title
 
 
 def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
-    """What distinguishes a measurement from its neighbours; two agents in alphabetical order."""
+    """The labels that distinguish a measurement from its neighbours; two agents in alphabetical order."""
     labels = item.labels
     pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)
     words = [" and ".join(pair)] if pair else []
@@ -365,13 +365,13 @@ def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
 
 
 def rules_section(book: RunIndex) -> b.Section | None:
-    """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
-    Where no pair can be tested no rule could reject anything, and none is counted."""
+    """The first supported claims under each other rule, and how many claims each rule would move; None without one. If
+    no pair can be tested, no rule could reject anything, and none is counted."""
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
     names = sorted({rule for v in verdicts for rule in v.fragility})
     if not names:
         return None
-    # Another rule of an unsupported claim would show its direction.
+    # The level of an unsupported claim under another rule would reveal its direction.
     ordered, rows = ordered_verdicts(book), list[tuple[Inline, ...]]()
     supported = [v for level in LEVELS[:2] for v in ordered if v.publication_level == level and v.fragility]
     for verdict in supported[:_RULED]:

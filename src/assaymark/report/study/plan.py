@@ -1,4 +1,4 @@
-"""The plan and the panel: what was fixed in advance, who judged, what it cost, and what the records lack."""
+"""Sections on the plan and the panel: preregistered settings, judges, cost, noise, and gaps in the records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assaymark.text import clean, count, money, number, percent, prose
 
 
 def cost_section(book: RunIndex) -> b.Section | None:
-    """What was paid, model by model; None where nobody was paid."""
+    """The cost by model; None if no paid model was called."""
     title = "What did it cost?"
     if book.run.paid is None:
         answer = "The ledger, which knows what was paid, could not be read where this page was made."
@@ -145,7 +145,7 @@ _PARTS: Final = (
 
 
 def plan_section(book: RunIndex) -> b.Section:
-    """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
+    """Facts of the plan and the panel, every field of the plan, the rubric, and what is not claimed."""
     run, lines = book.run, list[Inline]([("Plan ", b.code(clean(book.run.plan_hash)))])
     if amended := amended_words(sorted({field for v in run.verdicts for field in v.amended})):
         lines.append((b.bold(amended), " The claims that depend on it say so."))
@@ -159,7 +159,7 @@ def plan_section(book: RunIndex) -> b.Section:
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = book.to(item, f"{number(item.value)} points for a leader{single}")
-    # How the plan takes the clusters: independent, or following each other in time.
+    # How the plan treats the clusters: as independent or as consecutive in time.
     time, study = book.one("order.autocorrelation", dimension=AGGREGATE), book.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
     taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
@@ -200,8 +200,8 @@ def plan_section(book: RunIndex) -> b.Section:
     ]  # fmt: skip
     noted = [(title, tuple((term, b.noted(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
-    facts = tuple((b.Group(title, (b.Facts(rows),)),) for title, rows in noted)
-    # What a rubric of one's own says, word by word.
+    facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
+    # The full text of a custom rubric.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
         (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
         for name, what, text in run.rubric.texts
@@ -209,14 +209,14 @@ def plan_section(book: RunIndex) -> b.Section:
     return b.section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        b.notes(lines), b.Beside(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
+        b.notes(lines), b.Columns(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
         b.Group("Show the rubric", (texts,), folded="phone") if texts else None,
-        b.Group("Not claimed here", (b.Text(NEVER_SAID, "never"),)),
+        b.Group("Not claimed here", (b.Prose(NEVER_SAID, "never"),)),
     )  # fmt: skip
 
 
 def panel_section(book: RunIndex) -> b.Section:
-    """Who judged, and what is planted in the judges that are built in."""
+    """The judges of the panel, and the planted properties of built-in ones."""
     rows, planted = [], list[tuple[Block, ...]]()
     views = {view.name: view for view in book.run.reference_panel}
     outside = book.study.stability.probe
@@ -233,23 +233,23 @@ def panel_section(book: RunIndex) -> b.Section:
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
     lead = reference_words(book)
-    return b.section("panel", "Who judged?", lead, table, b.Beside(tuple(planted), "tri") if planted else None)
+    return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
 
 
 def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:
-    """What was planted in a judge or agent that is built in."""
+    """The planted properties of a built-in judge or agent."""
     flaws = b.Items(tuple(clean(flaw, 300) for flaw in planted))
-    return b.Group(f"What is planted in {name}?", (b.Text(clean(question, 300), "cap"), flaws))
+    return b.Group(f"What is planted in {name}?", (b.Prose(clean(question, 300), "cap"), flaws))
 
 
 def noise_section(book: RunIndex) -> b.Section:
-    """What the same judge or the same agent does when nothing has changed, where the records can tell."""
+    """The variation of the same judge or agent on the same input, if the records contain repeats."""
     rows, gate = list[tuple[Inline, ...]](), number(book.study.gates.repetition_stability)
     for name, label, meaning in (
         ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
         ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
     ):
-        groups: dict[str, list[Measurement]] = {}  # what is not defined for one and the same reason shares a row
+        groups: dict[str, list[Measurement]] = {}  # values undefined for the same reason share a row
         for item in book.every(name):
             key = item.id if item.value is not None else f"{t.state_words(item)}|{t.sizes(item)}"
             groups.setdefault(key, []).append(item)
@@ -263,11 +263,11 @@ def noise_section(book: RunIndex) -> b.Section:
         rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
-    return b.section("noise", "How much of it is noise?", lead, table or b.Text("No noise floor was measured."))
+    return b.section("noise", "How much of it is noise?", lead, table or b.Prose("No noise floor was measured."))
 
 
 def records_section(book: RunIndex) -> b.Section:
-    """What the records lack, and which of them were left out."""
+    """Gaps in the records, and the records that were left out."""
     missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
     silent = sum(not judged_text(decision).strip() for decision in records)
     if silent:
@@ -278,7 +278,7 @@ def records_section(book: RunIndex) -> b.Section:
             missing.append(t.sentence(prose(note, 600)))
     rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
     table = b.Table(("Reason", "Records"), rows, frozenset({1}), "")
-    left_out = b.Group("Which records were left out?", (table,)) if rows else b.Text("No record was left out.")
+    left_out = b.Group("Which records were left out?", (table,)) if rows else b.Prose("No record was left out.")
     lead = "" if missing else "The import reported nothing missing."
     items = b.Items(tuple(missing)) if missing else None
     return b.section("records", "What do the records lack?", lead, items, left_out)
@@ -294,7 +294,7 @@ def study_line(book: RunIndex) -> str:
 
 
 def reference_words(book: RunIndex) -> str:
-    """Which judges are built in; empty where none is."""
+    """The names of the built-in judges in a sentence; empty if there are none."""
     built_in, judges = {view.name for view in book.run.reference_panel}, [judge.name for judge in book.study.judges]
     if built_in and built_in.issuperset(judges):
         return (
@@ -307,10 +307,10 @@ def reference_words(book: RunIndex) -> str:
 
 
 def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
-    """Every field of the plan with its value, and what it decides."""
+    """Every field of the plan with its value and its meaning."""
     plan: dict[str, Any] = book.study.model_dump(mode="json")
     meanings = {name: meaning.replace("κ", book.sign) for name, meaning in _MEANINGS.items()}
-    # What the share of alpha comes to under this plan.
+    # The levels that the share of alpha gives under this plan.
     if dimensions := [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]:
         whole, rest = (t.alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
         meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
@@ -351,6 +351,6 @@ def plan_value(value: object) -> str:
 
 
 def invalid_words(book: RunIndex, judge: str) -> str:
-    """How many replies of a judge were invalid, of how many."""
+    """The number of invalid replies of a judge, and of all its replies."""
     invalid, share = count(book.run.invalid.get(judge, 0)), book.one("judge.invalid_share", judge=judge)
     return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})") if known(share) else invalid

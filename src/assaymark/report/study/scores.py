@@ -1,4 +1,4 @@
-"""The first page of a table of scores: how it was read, how good each of its judges is, and what to do next."""
+"""The first page of an imported table of scores: how it was read, the quality of its judges, and next steps."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from assaymark.report.text import known
 from assaymark.text import clean, count, number, prose
 
 WINS: Final = "share of wins"
-"""The score of pairs, as `check` names it; beside other scores, that of pairs that the same judges saw."""
+"""The score of pairs, as `check` names it; next to other scores, that of pairs seen by the same judges."""
 
 COMMON: Final = "common"
-"""The label of what all judges of their own family have in common."""
+"""The label of the effect that all judges share for their own family."""
 
 _MATRIX: Final = 12
-"""So many judges are shown pair by pair; more of them as dots, by how well each agrees with the others."""
+"""Maximum number of judges in a matrix of pairs; more are shown as dots, sorted by agreement with the others."""
 _FOLDED, _SHORT, _LEFT = 4, 16, 3
-"""More judges than these are folded on a phone, longer names are numbers at columns, more notes are folded."""
+"""Limits: more judges are folded on a phone, longer names become column numbers, more notes are folded."""
 _SAMPLE: Final = 25
 _ROLES: Final[Mapping[str, str]] = {
     "agent": "system", "agent_a": "first system", "agent_b": "second system", "score": "score", "judge": "judge",
@@ -38,11 +38,11 @@ _ROLES: Final[Mapping[str, str]] = {
     "order_2": "verdict, other order", "order": "order shown", "cluster": "cluster", "trial": "trial",
     "length": "length", "text": "text",
 }  # fmt: skip
-"""What a role is called on the page."""
+"""The name of each role on the page."""
 
 
 def read_section(table: TableView) -> b.Section:
-    """How a table was understood, what was filled in, and what was left out."""
+    """The columns that were read, the assumptions, and the rows that were left out."""
     rows: list[tuple[str, Inline]] = [
         (name.capitalize(), b.code(clean(table.roles[role], 80)))
         for role, name in _ROLES.items()
@@ -59,12 +59,12 @@ def read_section(table: TableView) -> b.Section:
     wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
     filled = b.Items((*(prose(line, 600) for line in table.filled), wrong))
     assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (b.Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
+    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
     return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
 def size_words(table: TableView) -> str:
-    """How much there is in a table."""
+    """The size of a table in words."""
     what = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
     parts = (t.counted(table.agents, "system"), t.counted(table.clusters, what), t.counted(table.judges, "judge"),
              t.plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
@@ -73,11 +73,11 @@ def size_words(table: TableView) -> str:
 
 
 def panel_section(book: RunIndex) -> b.Section:
-    """How far the judges agree, each pair of them and without each, and one row for each."""
+    """The agreement of the judges, by pair and without each judge, and one row per judge."""
     panel = sorted(book.study.judges, key=lambda judge: judge.name)
     (pairs, split), what = split_pairs(book), book.sign
     few = len(panel) <= _MATRIX
-    if not few:  # so many are drawn as dots, those that agree least first
+    if not few:  # many judges are drawn as dots, those that agree least first
         panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
     cut = book.study.gates.publish
     axis = strip_axis([value for both in split.values() for value in both if value is not None], cut)
@@ -101,7 +101,7 @@ def panel_section(book: RunIndex) -> b.Section:
         grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
-        both = b.Beside(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
+        both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
@@ -117,17 +117,17 @@ def panel_section(book: RunIndex) -> b.Section:
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
     if sentence := spread_words(book):
-        blocks.append(b.Text(sentence, "cap"))
+        blocks.append(b.Prose(sentence, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
-        blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
+        blocks.append(b.Prose("Judges of one maker are not compared with each other.", "cap"))
     if sentence := people_words(book):
-        blocks.append(b.Text((b.bold("People."), " ", sentence), "cap"))
+        blocks.append(b.Prose((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
 
 
 def spread_words(book: RunIndex) -> str:
-    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
+    """The range of system means by each judge that scored its own family; a wide one inflates own-family points."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
         levels = _levels(book, judge)
@@ -138,20 +138,20 @@ def spread_words(book: RunIndex) -> str:
 
 
 def _of_judges(n: int, block: Block, title: str = "") -> Block:
-    """What there is of each judge; of many judges it is folded on phones."""
+    """A block with a part for each judge; with many judges it is folded on phones."""
     return b.Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
 
 
 def strip_cell(
     axis: tuple[float, float], cut: float, point: tuple[float, float | None, float | None], value: str, over: bool
 ) -> Inline:
-    """A value on an axis beside what it is compared with; bold, and marked as a condition, where it is ``over``."""
+    """A value on an axis with its threshold; in bold, and marked as a condition, if it is ``over``."""
     strip = Strip(axis, ((cut, "", True),), (point,), "q" if over else "p")
     return (Markup(strip.svg()), " ", b.bold(value) if over else value)
 
 
 def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
-    """What is known of each judge, a column each: its heading and what stands there by judge."""
+    """The results for each judge as columns: a heading, and a cell by judge."""
     columns: list[tuple[Inline, dict[str, Inline]]] = []
     names = [judge.name for judge in panel]
     people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
@@ -182,7 +182,7 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
     levels = {name: _levels(book, name) for name in names}
     columns.append(("Mean score", {n: number(sum(own) / len(own)) if own else "" for n, own in levels.items()}))
-    # How many scores of each judge are missing, and whether it was left out.
+    # The number of missing scores of each judge, and whether it was left out.
     missing: dict[str, Inline] = dict.fromkeys(names, "none")
     for name in names:
         item = book.one("missing.share", judge=name)
@@ -196,12 +196,12 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
 
 
 def _levels(book: RunIndex, judge: str) -> list[float]:
-    """What one judge gave each system on average."""
+    """The mean score that one judge gave each system."""
     return [measurement.value for measurement in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
 def pairs_words(book: RunIndex) -> str:
-    """What pairs that were given beside scores say of the judges: position bias, and wins of their own family."""
+    """Position bias and own-family wins of the judges, from pairs given in addition to scores."""
     table = book.run.table
     if table is None or not table.orders:
         return ""
@@ -215,7 +215,7 @@ def pairs_words(book: RunIndex) -> str:
 
 
 def place_words(table: TableView) -> str:
-    """In how many pairs the position decided, over the judges."""
+    """The share of pairs that the position decided, over the judges."""
     shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
     ends = f"{shares[0]:.1%} of pairs"
     if shares[0] < shares[-1]:
@@ -224,7 +224,7 @@ def place_words(table: TableView) -> str:
 
 
 def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
-    """The agreement of every two judges on the overall score, and by judge the mean with it and without it."""
+    """The agreement of every two judges on the overall score, and by judge the mean of pairs with it and without it."""
     item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
     of_pairs = {} if item is None else item.detail.get("pairs", {})
     pairs = {(judge, other): value for key, value in of_pairs.items() if value is not None
@@ -237,13 +237,13 @@ def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str,
 
 
 def lost(book: RunIndex, judge: str) -> bool:
-    """Whether a judge was left out."""
+    """True if a judge was left out."""
     item = book.one("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
 
 
 def agree_words(book: RunIndex) -> str:
-    """The answer to whether the judges agree, with the judge that pulls it down."""
+    """The answer to whether the judges agree, with the judge that lowers agreement."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if not known(item):
         return f"Not known: {t.shown(item).removeprefix('not measurable: ')}."
@@ -254,14 +254,14 @@ def agree_words(book: RunIndex) -> str:
 
 
 def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
-    """The judge without which the others agree better by at least a tenth, and how well."""
+    """The judge without which agreement is higher by at least 0.1, and that agreement; None if there is none."""
     without = split_pairs(book)[1].items()
     better = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
     return max(better.items(), key=lambda item: item[1], default=None)
 
 
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:
-    """What would help, with what it gains and costs, each with its command: (words, command)."""
+    """Possible next steps, each with its gain, its cost and its command: (words, command)."""
     table = book.run.table
     if table is None:
         return []
@@ -293,7 +293,7 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
 
 
 def orders_section(table: TableView) -> b.Section:
-    """Position bias, measured on the way."""
+    """Position bias by judge, from pairs shown in both orders."""
     heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
     rows = tuple(

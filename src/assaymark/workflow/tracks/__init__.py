@@ -1,4 +1,4 @@
-"""What each track does: a study of a judge, a benchmark and a season, from the plan to the numbers of its pages."""
+"""The verbs of judge datasheets, benchmarks and seasons, from the plan to the measurements on their pages."""
 
 # ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_measure import study_text
     from assaymark.workflow.tracks.benchmark_plan import expected, open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
-        Made, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
+        MadeSheets, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_books import SIXTY_FORTY, checked, settle_account
     from assaymark.workflow.tracks.season_context import (
         agent_context, agent_sections, context_json, day_material, told,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_day import (
-        Journal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
+        DayJournal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_judge import (
         expect_season_judging, judge_season, season_parts, season_probes,

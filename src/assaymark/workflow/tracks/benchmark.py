@@ -1,4 +1,4 @@
-"""`assaymark bench`: models through the questions and the pipeline, then measurements, verdicts and pages."""
+"""`assaymark bench`: run models through questions and pipeline, then measure, decide claims and write pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBen
 
 
 def write_set(folder: Path, market: str | None, seed: int) -> tuple[int, str]:
-    """Write a set, its card and its manifest: how many questions, and the hash of the file that they are in."""
+    """Write a question set with its dataset card and manifest; returns the number of questions and the file's hash."""
     note("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
     questions = published.generate_questions(history, seed)
@@ -59,10 +59,10 @@ def write_set(folder: Path, market: str | None, seed: int) -> tuple[int, str]:
 
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
-"""Other words for reference models: what they are known as elsewhere."""
+"""Other names of built-in models."""
 
 TAKES_NONE: Final = ("openai/", "anthropic/")
-"""Providers whose newest models take no temperature: none is sent, unless one is asked for."""
+"""Providers whose newest models accept no temperature: none is sent to them by default."""
 
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _TABLES: Final = {
@@ -71,11 +71,11 @@ _TABLES: Final = {
     "pipeline": {"profile": "profiles", "window": "windows", "pace": "frequency"},
     "questions": {"per_template": "per_template", "split": "split", "questions": "file"},
 }
-"""What a command line asks for, by the tables and fields of a plan."""
+"""The options of the command line that set fields of a plan: by table, option name to field name."""
 
 
 def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
-    """The text of a plan and where it is from: the file, or one written from what a command line asks for."""
+    """Return the text and the source of a plan: a file, or a plan built from the options of the command line."""
     if path is not None:
         return bench_text(path), str(path)
     models = [resolved(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
@@ -98,7 +98,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             called = model_name(model)
             counts[called] += 1
             name = called if counts[called] == 1 else f"{called}-{counts[called]}"
-            # for whom it counts: its provider, and for one name on a server of one's own that name
+            # its family: the provider or, on a server of the user's own, the name of the model
             provider, _, rest = model.partition("/")
             own = provider in ("openai-chat", "http", "python", "inspect", "reference")
             family, more = model_name(rest) if own else provider, dict[str, object]()
@@ -106,7 +106,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
                 family = name.lower()
             elif kind == "models" and not is_outside(model):
                 temperature = options.get("temperature")
-                if temperature is None:  # the protocol's 0, unless the provider's newest models take none
+                if temperature is None:  # 0 as in the protocol, unless the provider's newest models accept none
                     temperature = None if model.startswith(TAKES_NONE) else 0.0
                 elif temperature < 0:
                     temperature = None
@@ -116,20 +116,20 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def default_folder(options: Mapping[str, Any]) -> Path:
-    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
+    """Return the default run folder: named after a single model, so that its questions and pipeline share it."""
     models = [*(options.get("model") or ())]
     return Path(f"assaymark-bench-{model_name(resolved(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
 
 
 def resolved(model: str) -> str:
-    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
+    """Return the full name of a model: ``reference/momentum`` is the benchmark's model, not the agent of that name."""
     provider, _, word = model.partition("/")
     reference = PREFIX + ALIASES.get(word, word)
     return reference if provider == "reference" and reference in reference_benchmark_models() else model
 
 
 def model_name(model: str) -> str:
-    """What a model is called on the pages: the last part of its name; a built-in one is written as a name."""
+    """Return the display name of a model: the last part of its name; built-in ones are capitalised."""
     if model.startswith(PREFIX):
         return model.removeprefix(PREFIX).capitalize()
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
@@ -141,7 +141,7 @@ def _given(values: Mapping[str, object]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Benched(Result):
-    """Where the page of a benchmark lies, what to say of it in a terminal, and the run that a notebook shows."""
+    """A written benchmark: its first page, lines for the terminal, and the run to display in a notebook."""
 
     page: Path
     lines: tuple[str, ...]
@@ -155,7 +155,7 @@ class Benched(Result):
 
 
 def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
-    """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
+    """Lock a plan, play every episode to its end, and write tables and pages. Called again, it resumes."""
 
     def opening(bench: LockedBench) -> Iterator[CallSpec]:  # the first call to each model, window by window
         plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
@@ -173,7 +173,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 
 
 def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
-    """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
+    """Lock a plan, have every question answered, and write tables and pages. Called again, it resumes."""
     first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now)
     answers = plans.answers_of(folder, locked, models)
@@ -182,14 +182,14 @@ def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Mod
 
 
 def bench_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Benched:
-    """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
+    """Write the pages of a benchmark again from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
     return _publish(folder, locked, *results, calls, language)
 
 
 def bench_shown(folder: RunFolder) -> pages.BenchRun:
-    """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
+    """Decide a benchmark from the replies in its ledger, write its tables, and return the contents of its pages."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
     return _decided(folder, locked, *results)
@@ -199,7 +199,7 @@ def _lock(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
     calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime,
 ) -> LockedBench:  # fmt: skip
-    """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
+    """Lock a plan after one trial call to each of its models, the first of ``calls``, and one to each judge."""
 
     def ask(bench: LockedBench) -> Canaries:
         plan, canaries, built_in = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
@@ -207,7 +207,7 @@ def _lock(
         for model in (*(agent.model for agent in plan.models), *(judge.model for judge in plan.judges)):
             problem = unknown_model(model, models)
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
-                # it is built in, and answers nothing of a benchmark, as agents and judges of studies do not
+                # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
                 near = get_close_matches(model.partition("/")[2], words, 1)
                 meant = f"; did you mean {resolved(f'reference/{near[0]}')}?" if near else ""
@@ -233,14 +233,14 @@ def _publish(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None,
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
-    """Write tables, verdicts and pages; an `Episode` or an answer that was never asked for is None."""
+    """Write tables, verdicts and pages; ``episodes`` or ``answers`` are None if they were not run yet."""
     run = _decided(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
     overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
     shown = [board for board in run.leaderboards if len(board.models) == 1 or board in overall]
     lines = []
-    # possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked
+    # possible ranks and score intervals by tier: point estimates would rank models that cannot be ranked
     for board in shown:
         models = len(board.models)
         lines.append(f"{board.board.words[:1].upper()}{board.board.words[1:]}, {locked.plan.level:.0%} intervals:")
@@ -255,7 +255,7 @@ def _publish(
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
-    sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # of pairs
+    sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
         built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
         words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
@@ -312,7 +312,7 @@ def _decided(
     )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)
-    # what a reader has to know of how models were asked and scored; those left out lack replies of the pipeline
+    # notes for readers on how models were called and scored; models left out lack replies of the pipeline
     pipeline = [item for item in lacking if item.labels["part"] == PIPELINE]
     gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
     notes = [*map(missing_replies, lacking)]

@@ -1,4 +1,4 @@
-"""The measurements of the pipeline: levels and differences on leaderboards, stages, drawdowns, ratios, adaptation."""
+"""The measurements of a benchmark: scores and differences on leaderboards, stages, drawdowns, ratios, adaptation."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _COLUMNS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
     "duration": "years",
 }
-"""The numbers of an asset line, with their units."""
+"""The numeric fields of an asset line, with their units."""
 
 _STAGES: Final[Mapping[str, str]] = {"S1": "Views", "S2": "Signals", "S3": "Weights"}
-"""How the rationale of a stage is introduced to a judge."""
+"""The heading of a stage's rationale in the judge's prompt."""
 
 _HELD: Final = 1e-6
 _CLOSE: Final = time(21, 0, tzinfo=UTC)
@@ -62,7 +62,7 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 def grade_rationales(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], now: datetime,
 ) -> RunFolder:  # fmt: skip
-    """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
+    """Have the plan's judges grade every rationale in a study of its own, with its own lock, verdicts and pages."""
     within, ids = folder.rationales, locked.market.universe.ids
     known = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
     agents = {agent.name: agent for agent in locked.plan.models}
@@ -75,7 +75,7 @@ def grade_rationales(
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
                 continue
-            # what the model could see at S3: the prompt, its numbers, and its limits
+            # the context of the model at S3: prompt, numbers, and limits
             seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
             facts = [
                 records.Fact(f"{line.ticker}/{name}", line.ticker, name, float(value), unit, available_at=moment)
@@ -135,7 +135,7 @@ def grade_rationales(
 
 
 def study_text(plan: BenchPlan) -> str:
-    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders."""
+    """Return the study that grades the rationales, as TOML: judges, rubric and ranking rules of the benchmark."""
     fields = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
     head = {
@@ -150,25 +150,25 @@ def study_text(plan: BenchPlan) -> str:
 
 
 EQUAL_WEIGHT: Final = "EqW"
-"""The baseline that models are held against."""
+"""The baseline that models are compared with."""
 
 FIGURES: Final = ("total_return", "volatility", "sortino", "calmar")
 ONE_HISTORY: Final = "from one history, so without an interval"
 
 NO_CHOICE: Final = "on most dates it names at most one instrument to buy, which leaves the oracle no choice"
-"""Why a model has neither S3 to S5 nor CEPS."""
+"""The reason why a model has neither S3 to S5 nor CEPS."""
 
 Lacking = Mapping[str, tuple[int, int]]
-"""By model how many replies did not come, of how many that were asked for."""
+"""By model, the number of replies that are missing and the number requested."""
 
 _CHOSEN: Final = ("S3", "S4", "S5", "CEPS")
-_RULES: Final = ("tolerance", "stress", "wanted", "threshold")  # what a measurement is held against, and not its number
+_RULES: Final = ("tolerance", "stress", "wanted", "threshold")  # what a measurement is compared with, not its value
 
 
 def pipeline_measurements(
     locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
 ) -> list[Measurement]:
-    """Every measurement of the pipeline of a run."""
+    """Compute every measurement of a run's pipeline."""
     rng, level = np.random.default_rng([locked.plan.seed, 1]), locked.plan.level
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes, locked.plan.convention)
     gone, left = left_out(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
@@ -197,7 +197,7 @@ def pipeline_measurements(
 
 
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
-    """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
+    """Return the missing and requested replies of each model; several profiles share some calls."""
     by_model: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for result, _ in episodes:
         by_model[result.model] |= {answer.key: answer.missing for answer in result.heard.values()}
@@ -205,7 +205,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
 
 
 def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
-    """The models that lack more replies of a part than the plan tolerates, each with the reason in words."""
+    """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
     excess = excess_replies(shares, {}, per_judge=most, per_agent=most)
@@ -216,7 +216,7 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
 
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
-    """``missing.share`` of each model that lacks replies; ``left_out`` is why it was left out, empty if it was not."""
+    """Yield ``missing.share`` of each model that lacks replies; ``left_out`` says why it is excluded, if it is."""
     for model, (lost, asked) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
@@ -225,7 +225,7 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
-    """The same, with no number for the models that were left out."""
+    """Yield the measurements, without values for the excluded models in ``gone``."""
     for item in measurements:
         if (reason := gone.get(item.labels.get("model", ""))) is None:
             yield item
@@ -236,7 +236,7 @@ def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]
 
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
-    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason."""
+    """Return the models whose S3 to S5 are uninformative by a convention, so CEPS is undefined, with the reason."""
     dates: defaultdict[str, list[bool]] = defaultdict(list)
     for result, _ in episodes if convention == "paper" else ():
         dates[result.model] += [date.answers.signals.count("buy") <= 1 for date in result.dates]
@@ -244,19 +244,19 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
 
 
 def unscored_models(locked: LockedBench, episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
-    """The models that have no CEPS by a convention, with the reason."""
+    """Return the models without CEPS by a convention, with the reason."""
     return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
 
 
 def ceps_items(results: Sequence[EpisodeResult], unscored: Mapping[str, str]) -> ScoredItems:
-    """CEPS of every model on every date of these episodes; ``unscored`` have none."""
+    """Return CEPS of every model on every date of these episodes; ``unscored`` models have none."""
     return _items(results, lambda date: date.ceps, unscored)
 
 
 def _items(
     results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
 ) -> ScoredItems:
-    """What is read from every date, by model."""
+    """Return ``read(date)`` for every date by model, as items clustered by window and day."""
     rows: dict[str, list[float]] = {result.model: [] for result in results}
     for result in results:
         rows[result.model] += [read(date) for date in result.dates]
@@ -269,7 +269,7 @@ def _items(
 def family_measurements(
     locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems]
 ) -> Iterator[Measurement]:
-    """Levels and differences on the boards of one of the families that share the plan's error rate."""
+    """Yield scores and differences on the leaderboards of one family, at its share of the plan's error rate."""
     rules = locked.plan.inference
     shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
@@ -277,7 +277,7 @@ def family_measurements(
 
 
 def boards_of(locked: LockedBench) -> tuple[str, ...]:
-    """The leaderboards of the pipeline: all profiles together where there are several, then each."""
+    """Return the leaderboards of the pipeline: all profiles together if there are several, then each profile."""
     names = locked.plan.pipeline.profiles
     return (ALL, *names) if len(names) > 1 else tuple(names)
 
@@ -285,7 +285,7 @@ def boards_of(locked: LockedBench) -> tuple[str, ...]:
 def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
-    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
+    """Yield the mean of each stage by model and profile: over all windows, the normal and the stressed ones."""
     stressed = {window.window for window in locked.windows if window.spec.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
@@ -302,11 +302,11 @@ def _stage_means(
 
 
 ANSWER_KEY: Final = "reference/portbench-answer-key"
-"""What stands where the model's name would, in episodes that are answered with what was true."""
+"""The model name in episodes that are answered with the true answers."""
 
 
 def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
-    """The ceiling of every stage: the scores of episodes in which each stage is answered with what was true."""
+    """Compute the ceiling of every stage: the scores of episodes in which every stage gets the true answer."""
     agent, results, plan = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), [], locked.plan
     for name, window in product(plan.pipeline.profiles, locked.windows):
         state = EpisodeState(agent, profile_named(name), window, plan.pipeline, plan.convention)
@@ -321,9 +321,9 @@ def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
 
 
 def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
-    """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
+    """Yield measurements of single histories: adaptation, drawdown, stress, performance, and risk-safe thresholds."""
     specs, names = {window.window: window.spec for window in locked.windows}, locked.plan.pipeline.profiles
-    for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
+    for agent in locked.plan.models:  # the spread of mean alignments between a model's profiles (eq. 8)
         by_profile = {str(profile): list[float]() for profile in names}
         for result in (result for result, _ in episodes if result.model == agent.name):
             by_profile[result.profile] += [date.pas for date in result.dates]
@@ -370,7 +370,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
 def _ratios(
     locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """Sharpe ratios in the calm windows and their differences from equal weight, or a state in words."""
+    """Yield Sharpe ratios in normal windows and their differences from equal weight, or why one is undefined."""
     level = locked.plan.level
 
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
@@ -422,7 +422,7 @@ def _ratio(name: str, labels: Mapping[str, str], ratio: OverTime, level: float, 
 def _figures(
     name: str, labels: Mapping[str, str], outcome: Performance, weights: Floats, turnover: Floats
 ) -> Iterator[Measurement]:
-    """Figures of a history, and means over its decisions: turnover, number of holdings and largest weight."""
+    """Yield performance figures of a history, and means over its decisions: turnover, holdings, largest weight."""
     for figure in FIGURES:
         yield _figure(name, labels, figure, outcome, getattr(outcome, figure))
     means = {"turnover": turnover, "holdings": (weights > _HELD).sum(axis=1), "largest_weight": weights.max(axis=1)}
@@ -438,7 +438,7 @@ def _figure(name: str, labels: Mapping[str, str], figure: str, whole: Performanc
 
 
 def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
-    """Rows of the table of scores: S1 to S5, CEPS and PAS of every date, by both conventions."""
+    """Yield rows of the score table: S1 to S5, CEPS and PAS of every date, by both conventions."""
     for pair, at in product(episodes, (0, 1)):
         result, convention = pair[at], (locked.plan.convention, locked.other)[at]
         labels = {"profile": result.profile, "window": result.window}
@@ -454,7 +454,7 @@ def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterato
 
 
 def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
-    """Rows of the table of scores, by both conventions."""
+    """Yield rows of the score table: every answer, by both conventions."""
     for model, items in answers.items():
         for item in items:
             one = item.question
@@ -469,7 +469,7 @@ def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
 def question_items(
     answers: Answers, condition: Condition, unscored: Mapping[str, str], other: bool = False
 ) -> ScoredItems:
-    """Scores of every model on every question under one condition; questions of one day are one cluster."""
+    """Return the scores of all models on all questions under one condition, clustered by day."""
     rows = [[item for item in items if item.condition == condition] for items in answers.values()]
     values = np.array([[(scored.other if other else scored.score).score for scored in row] for row in rows])
     values[[name in unscored for name in answers]] = np.nan
@@ -478,12 +478,12 @@ def question_items(
 
 
 def question_replies(answers: Answers) -> Lacking:
-    """How many questions each model gave no reply to, of how many."""
+    """Return the missing and requested replies of each model to questions."""
     return {model: (sum(item.missing for item in items), len(items)) for model, items in answers.items()}
 
 
 def question_measurements(locked: LockedBench, answers: Answers) -> list[Measurement]:
-    """The leaderboard of questions, and means by template, kind and regime under each condition."""
+    """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
     gone = left_out(locked, replies)
@@ -502,7 +502,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
 
 
 def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers: Answers) -> list[Measurement]:
-    """Whether models rank alike on questions and in the pipeline; nothing for fewer than three models."""
+    """Compute the rank agreement of questions and pipeline across models; empty for fewer than three models."""
     if len(locked.plan.models) < 3:
         return []
     board, main, level = boards_of(locked)[0], locked.plan.questions.main, locked.plan.level

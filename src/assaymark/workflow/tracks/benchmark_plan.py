@@ -1,4 +1,4 @@
-"""The plan of a benchmark in its run folder, what it would cost, and every call that it makes, with the replies."""
+"""The plan of a benchmark in its run folder, its cost estimate, and all its calls with their replies."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash
 from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
 
-BENCHMARK: Final = runs.Track(
+BENCHMARK: Final = runs.LockKind(
     format="assaymark benchmark lock 2",
     absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
     others={"": "{0} holds a study, not a benchmark; use another --out"},
     texts="prompts of this version",
     restore="restore the plan, or use a new run folder",
 )
-"""What the lock of a benchmark says."""
+"""The format and the messages of a benchmark's lock."""
 
 BenchData = tuple[BenchMarket, tuple[MarketWindow, ...]]
-"""What a plan is run on: the store with the instruments, and the windows that it names."""
+"""The data of a plan: the market with its instruments, and the windows that the plan names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +61,12 @@ class LockedBench:
 
     @property
     def other(self) -> Convention:
-        """The convention that the plan does not score by."""
+        """The scoring convention that the plan does not use."""
         return "reference" if self.plan.convention == "paper" else "paper"
 
     @cached_property
     def pool(self) -> tuple[Question, ...]:
-        """The questions from which those that are asked are drawn: one split, of the plan's market or of its file."""
+        """The questions to draw from: one split, generated from the plan's market or read from its file."""
         options = self.plan.questions
         if options.file is not None:
             return tuple(question for question in read_questions(Path(options.file)) if question.split == options.split)
@@ -74,14 +74,14 @@ class LockedBench:
 
     @property
     def families(self) -> int:
-        """How many families of tests share the error rate of the plan, whether or not they were run yet."""
+        """The number of families of tests that share the plan's error rate, run or not."""
         return 2 + any(window.spec.kind == "normal" for window in self.windows)
 
 
 def lock_bench(
     folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], Canaries] | None = None
 ) -> LockedBench:
-    """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
+    """Lock a plan in a run folder; locking the same plan again changes nothing. ``first`` makes its trial calls."""
     if folder.lock.is_file():
         BENCHMARK.stored(folder)
     plan = parse_plan(text, source)
@@ -92,7 +92,7 @@ def lock_bench(
         ours, other = before.pipeline, plan.pipeline
         same = before.market == plan.market and all(
             getattr(ours, name) == getattr(other, name) for name in ("windows", "lookback", "frequency", "correlation")
-        )  # then the data need not be opened twice
+        )  # the same data need not be opened again
         locked = open_bench(folder, data if same else None)
         if locked.plan_hash != plan_hash:
             raise PlanError(
@@ -102,7 +102,7 @@ def lock_bench(
         return locked
     opening = LockedBench(plan, plan_hash, "", *data)
     if plan.questions.file is not None:
-        _ = opening.pool  # a file that cannot be read is reported before anything is written
+        _ = opening.pool  # raises if the file cannot be read, before anything is written
     sent = None if first is None else first(opening)
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
@@ -114,7 +114,7 @@ def lock_bench(
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
-    """The locked plan of a run folder, with its data."""
+    """Open the locked plan of a run folder with its data. Raises `PlanError` if either changed after the lock."""
     stored = BENCHMARK.stored(folder)
     plan = parse_plan(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     market = data or open_data(plan)
@@ -131,7 +131,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
 
 
 def open_data(plan: BenchPlan) -> BenchData:
-    """The market of a plan."""
+    """Open the market and the windows of a plan."""
     where = plan.market.source
     history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
     chosen = plan.market.instruments
@@ -144,30 +144,30 @@ def open_data(plan: BenchPlan) -> BenchData:
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
-    """The plan hash: the plan, every text that makes a prompt, and the data."""
+    """Return the plan hash: of the plan, all prompt texts, and the digests of the data."""
     return bench_hash(plan, texts_of_stages(), inputs_of(data))
 
 
 def texts_of_stages() -> dict[str, str]:
-    """The digest of every text that makes a prompt."""
+    """Return the digest of every prompt text."""
     return {name: sha256_text(text) for name, text in stage_texts().items()} | {"questions": question_digest()}
 
 
 def inputs_of(data: BenchData) -> dict[str, str]:
-    """Digests of what a plan is run on."""
+    """Return the digests of a plan's data."""
     market, _ = data
     return {"market": market.history.snapshot, "instruments": content_id({"ids": list(market.universe.ids)})}
 
 
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
-    """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written."""
+    """Estimate the calls and the cost of a plan's questions, or of its pipeline. Nothing is sent or written."""
     runs.require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
         return forecast({"questions": [call for *_, call in planned_questions(locked)]}, folder, prices)
-    # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
+    # the calls that follow from the replies of one built-in model, which reads no numbers in prompts
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
     outside = [agent for agent in plan.models if is_outside(agent.model)]
@@ -190,17 +190,17 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
 
 
 Episode = tuple[EpisodeResult, EpisodeResult]
-"""One finished episode, scored by the plan's convention and by the other one, from the same replies."""
+"""One finished episode, scored from the same replies by the plan's convention and by the other one."""
 
 
 def episodes_of(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None
 ) -> tuple[Episode, ...] | None:
-    """Every episode of a plan under both conventions, wave by wave, from the replies in its ledger.
+    """Return every episode of a plan under both conventions, played from the replies in its ledger.
 
-    What the ledger lacks is asked of ``models``; without them the result is None if a reply is missing. The replies
-    are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what counts is
-    what was answered.
+    Missing replies are requested from ``models``; without models, the result is None if a reply is missing. Replies
+    are those to prompts under the plan's convention; under the other one a prompt might show another portfolio, but
+    the same replies are scored.
     """
     if models is None and not folder.has_ledger:
         return None
@@ -208,7 +208,7 @@ def episodes_of(
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows, [plan.pipeline])
     episodes = [(EpisodeState(*parts, plan.convention), EpisodeState(*parts, locked.other)) for parts in played]
     total, done = sum(first.calls for first, _ in episodes), 0
-    engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
+    engine = plan.engine.model_copy(update={"batch": False})  # each stage needs the reply to the one before
     progress = watching()
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
@@ -230,16 +230,16 @@ def episodes_of(
 
 
 FILE: Final = "questions.jsonl"
-"""In the run folder: the questions that were asked."""
+"""The file of the questions asked, in the run folder."""
 
 Answers = Mapping[str, Sequence[Scored]]
-"""All that each model answered."""
+"""The scored replies of each model."""
 
 
 def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None) -> Answers | None:
-    """The replies of every model to every question, scored by both conventions.
+    """Return the replies of every model to every question, scored by both conventions.
 
-    What the ledger lacks is asked of ``models``; without them the result is None if a question was not answered yet.
+    Missing replies are requested from ``models``; without models, the result is None if one is missing.
     """
     if models is None and not ((folder.path / FILE).is_file() and folder.has_ledger):
         return None
@@ -268,9 +268,9 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
 
 
 def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
-    """Every call of the questions. What reads alike under both conditions is asked under the main one only."""
+    """Return all calls of the questions; equal prompts under both conditions are asked under the main one only."""
     options, calls = locked.plan.questions, []
-    chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
+    chosen: list[Question] = []  # so many of each template from one split, by a reproducible draw
     for template in TEMPLATES:
         some = [question for question in locked.pool if question.template == template]
         drawn = sorted(some, key=lambda question: sha256_text(f"{options.seed}/{question.id}"))[: options.per_template]

@@ -1,4 +1,4 @@
-"""`assaymark datasheet`: a judge as an instrument, from calls of our own or from somebody's log of verdicts."""
+"""`assaymark datasheet`: measure a judge, by calls to it or from an existing log of verdicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from assaymark.records import (
 )
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.records.answers import Booklet, answer_pages
+from assaymark.report.records.answers import AnswerIndex, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 
 def tested_by(study: Study | None) -> Rubric:
-    """The rubric that a panel's own tests are graded by: the study's where it is one of its own, else v1.0."""
+    """Return the rubric for testing a panel: the study's if it defines its own text, else v1.0."""
     return load_rubric("v1.0") if study is None or study.rubric.text is None else rubric_of(study.rubric)
 
 
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedGrade]:
-    """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
+    """Return all calls of a judge on single texts, with the ordinary judge prompt."""
     decisions, contexts = texts.point_records(stimuli)
     kinds = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
     return plan_calls(decisions, contexts, Study(name="datasheet", seed=0, judges=(judge,), records=kinds), rubric)
@@ -67,7 +67,7 @@ def point_measurements(
     stimuli: Sequence[PointStimulus], graded: Sequence[Judgment], dimensions: Sequence[str], judge: str, seed: int,
     scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
-    """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
+    """Compute measurements from grades of single texts: for the mean of all dimensions, then for each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
     for grade in graded:
         if grade.status == "ok":
@@ -98,15 +98,15 @@ LOG_NON_CLAIMS: Final = (
     "That judges who agree are right.",
     "That a stable choice is a good one: it follows the text, whatever in it.",
 )
-"""What a datasheet made from somebody's log does not say."""
+"""Claims that a datasheet made from an existing log does not support."""
 
 TRUTH_NON_CLAIM: Final = "That the column read as the truth is right: accuracy is agreement with it."
-"""What stands in place of the first where a log has a column for the truth."""
+"""The replacement of the first of them if a log has a column with the truth."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Made(Result):
-    """Datasheets that were made, how judges agree with each other, and where the pages lie."""
+class MadeSheets(Result):
+    """The datasheets of a folder, the agreement between their judges, and the path of the first page."""
 
     sheets: tuple[Datasheet, ...]
     agreement: tuple[Measurement, ...]
@@ -124,8 +124,8 @@ def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
     seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
     comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
-) -> Made:  # fmt: skip
-    """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
+) -> MadeSheets:  # fmt: skip
+    """Measure each judge on texts of known difference, and write its datasheet; ``pages`` are left out on request."""
     criteria = tested_by(None) if rubric is None else rubric
     _require_judges(judges, models, criteria)
     _require_own_folder(folder, seed, study)
@@ -138,24 +138,24 @@ def measure_judges(
 
     def first(
         some: Sequence[texts.Pair],
-    ) -> list[CallSpec]:  # to each judge over a wire; some of our own read texts alone
+    ) -> list[CallSpec]:  # the first call to each judge of pairs; some built-in judges only grade single texts
         asked = [
             texts.plan_pair_calls(some, judge, (TIE_ALLOWED,))[:1] for judge in judges if judge.model not in PLANTED
         ]
         return [planned.call for calls in asked for planned in calls]
 
     canaries = Canaries(models)
-    if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
+    if not folder.has_ledger:  # otherwise the run tries each new judge with one call
         canaries.ask(first(pairs[:1]), further=lambda: first(pairs[1:2]))
         canaries.require()
     with runs.new_folder(folder.path), Ledger.open(folder.ledger):
-        pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
+        pass  # from here on the folder stays: it holds replies that were paid for
     canaries.keep(folder)
     calls, points, sheets = dict[str, list[PairCall]](), list[Judgment](), list[Datasheet]()
     for at, judge in enumerate(judges):
         about: dict[str, Any] = {"model": judge.model, "family": judge.family, "manifest": manifest.sha256}
         sheet = Datasheet.of(judge.name, (), 0, 0, 0, source="run", **about)
-        if judge.model not in PLANTED:  # its answers, and what it calls itself
+        if judge.model not in PLANTED:  # the replies on pairs, and the model's fingerprints
             planned = texts.plan_pair_calls(pairs, judge, variants)
             asked = [item.call for item in planned]
             replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable_of(planned))
@@ -167,7 +167,7 @@ def measure_judges(
                 planted=texts.planted_values(judge, variants) if judge.model in texts.PLANTED_PAIRS else None,
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
-            # what single texts under a rubric show, beside the pairs if there are any
+            # grades of single texts under a rubric, in addition to any pairs
             graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(loaded, seed), criteria, seed)
             ok = [grade.status == "ok" for grade in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
@@ -220,7 +220,7 @@ def _measure_pointwise(
     folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus],
     rubric: Rubric, seed: int,
 ) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
-    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
+    """Grade single texts: empty ones, a ladder of met requirements, and filler; returns judgments and measurements."""
     planned = point_calls(stimuli, judge, rubric)
     asked = [item.call for item in planned], models, judge.name, "asking for grades by"
     replies = ask(folder, *asked, unusable=unusable_of(planned))
@@ -229,7 +229,7 @@ def _measure_pointwise(
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
-    """Judges by the names of their models; each is called by what follows the first slash."""
+    """Return judges by the names of their models; each is named by the part after the first slash."""
     problems, judges = [], []
     for model in models:
         _, slash, name = model.partition("/")
@@ -246,8 +246,8 @@ def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | Non
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = (),
     keep_going: bool = False,
-) -> Made:  # fmt: skip
-    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
+) -> MadeSheets:  # fmt: skip
+    """Write datasheets of the judges in an existing log of pairwise verdicts."""
     from assaymark.importers.verdicts import read_verdicts
 
     _require_own_folder(folder, seed)
@@ -259,10 +259,10 @@ def measure_log(
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
     for place, judge in enumerate(found.judges):
-        # One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs.
+        # One judge's calls as columns: natural pairs, with the truth if the log has it, and null pairs.
         rows, nulls = np.flatnonzero(found.judge == place), found.nulls[found.nulls[:, 0] == place]
         n, m = rows.size, len(nulls)
-        if not n + m:  # no row of this judge could be read
+        if not n + m:  # none of this judge's rows could be read
             continue
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
@@ -281,7 +281,7 @@ def measure_log(
                                    len(table.tasks), source="log", non_claims=claims,
                                    log=found.provenance))  # fmt: skip
     agreement = []
-    if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
+    if len(found.judges) > 1:  # first by content with both orders averaged, then by call, clustered by question
         bootstrap, columns = sheets_of.TaskBootstrap(rng), (found.judge, found.call, found.verdict, found.question)
         arrays = sheets_of.agreement_arrays
         for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
@@ -295,7 +295,7 @@ def measure_log(
 
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
-    """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
+    """Return the column map of a log from map files and ``role=column`` options, with the filters for rows."""
     from assaymark.importers.verdicts import parse_verdict_map, verdict_map
 
     filters = dict(pair.partition("=")[::2] for pair in only)
@@ -318,12 +318,12 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
 
 
 def read_datasheet(path: Path) -> Datasheet:
-    """A datasheet from its JSON file."""
+    """Read a datasheet from its JSON file."""
     return parse(Datasheet, runs.read_text(path, "datasheet"), source=str(path))
 
 
 def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
-    """The earlier datasheets by the judge that each is compared with; none is left out without a word."""
+    """Return the earlier datasheets by judge; raises `InputError` if one matches no judge measured here."""
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
         return {judges[0]: replace(sheets[0], judge=judges[0])}
@@ -341,7 +341,7 @@ def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]
 
 
 def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> None:
-    """Refuse the folder of a study, unless it is meant: the pages of datasheets would take the place of its own."""
+    """Raise `InputError` for the folder of a study unless ``study``: datasheet pages would overwrite its pages."""
     for path in () if study else (folder.plan, folder.lock, folder.verdicts):
         if path.exists():
             problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
@@ -352,10 +352,10 @@ def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> No
 
 def datasheet_pages(
     sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None,
-    answers: Booklet | None = None, read: ReadCalls | None = None,
+    answers: AnswerIndex | None = None, read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The page of each judge, and the page that holds them side by side, in the frame of their run."""
-    frame, book = frame or judges_frame(), answers or Booklet.of({}, {})
+    """Yield the pages of judges' answers, the page of each judge, and the page that compares them."""
+    frame, book = frame or judges_frame(), answers or AnswerIndex.of({}, {})
     yield from answer_pages(book, frame, read)
     for sheet in sheets:
         others = [other for other in sheets if other.judge != sheet.judge]
@@ -364,33 +364,33 @@ def datasheet_pages(
 
 
 def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
-    """The datasheets that lie in a run folder, by judge."""
+    """Read the datasheets of a run folder, sorted by judge."""
     if not folder.datasheets.is_dir():
         return []
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda sheet: sheet.judge)
 
 
 def stored_agreement(folder: RunFolder) -> list[Measurement]:
-    """How far the judges of a folder of datasheets agree, pair by pair, as it was measured with them."""
+    """Read the agreement between the judges of a folder of datasheets, pair by pair."""
     store = Store(folder)
     return store.read(MEASUREMENTS) if store.rows(MEASUREMENTS) else []
 
 
 def datasheet_name(judge: str) -> str:
-    """The file name of a judge's datasheet, without its ending: that of its page."""
+    """Return the file name of a judge's datasheet without suffix, as in the name of its page."""
     return Path(datasheet_path(judge)).stem
 
 
 def _written(
     folder: RunFolder, sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet],
     agreement: Sequence[Measurement], pages: bool = True,
-) -> Made:  # fmt: skip
-    """Write every datasheet, with the drift since an earlier one, as JSON and as a page, and the page of them all."""
+) -> MadeSheets:  # fmt: skip
+    """Write datasheets, with drift since earlier ones, as JSON and as pages."""
     drift = [sheets_of.compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
     sheets = [replace(one, measurements=(*one.measurements, *more)) for one, more in zip(sheets, drift, strict=True)]
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
-    if not folder.lock.is_file():  # a run has measurements of its own there
+    if not folder.lock.is_file():  # a study's folder has measurements of its own
         Store(folder).write(MEASUREMENTS, agreement, {})
     runs.write_sums(folder)
     if pages:
@@ -400,8 +400,8 @@ def _written(
     return _made(folder, sheets, agreement)
 
 
-def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Made:
-    """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
+def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
+    """Write the pages of a folder of datasheets again from its stored results."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     pages = datasheet_pages(
         sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
@@ -410,6 +410,6 @@ def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = ""
     return _made(folder, sheets, agreement)
 
 
-def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
+def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
     calls = sum(sheet.calls["all"] for sheet in sheets)
-    return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)
+    return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -1,4 +1,4 @@
-"""What becomes of a book on a day: corporate actions, then orders through the paper broker, and its value after."""
+"""One day of a portfolio: corporate actions, orders through the paper broker, and its value at the close."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
 
 if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_day import Entry
+    from assaymark.workflow.tracks.season_day import DayEntry
     from assaymark.workflow.tracks.season_lock import LockedSeason
 
 
 Marks = Mapping[str, tuple[float, str]]
-"""The last known close of each instrument, and its day."""
+"""The last known close of each instrument, with its day."""
 
 Baseline = tuple[Book, Mapping[str, float]]
-"""A book that nobody decides about, and the weights that it buys on the next day with data."""
+"""The portfolio of a baseline, and the weights that it buys on the next day with data."""
 
 TOO_MANY: Final = "beyond-count"
 UNREAD: Final = "not-taken"
-"""The reason of an order that broke the form of a reply."""
+"""The reason code of an order that violated the reply format."""
 
 SIXTY_FORTY: Final = "60/40"
 MOVE: Final = "price of "
-"""How a sentence on a move of a price that nothing explains begins."""
+"""The beginning of a mismatch line on an unexplained price move."""
 
 SIXTY_FORTY_OF: Final = {"EQ": 0.6, "BO": 0.4}
-"""The classes of 60/40, with their weights."""
+"""The asset classes of 60/40, with their weights."""
 _JUMP: Final = math.log(4 / 3)
 _TIMES_USUAL: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
-    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders."""
+class AccountDay:
+    """The effect of one day on an agent's portfolio. ``notes`` tell the agent which of its orders were not executed."""
 
     book: Book
     nav: SeasonNav
@@ -61,20 +61,20 @@ class Settlement:
 
 
 def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...]:
-    """The actions that come into force on a day: those since the last close, once there is a bar again."""
+    """Return the corporate actions due on a day: those since the last close, on days with a bar."""
     if name not in day.quotes or name not in marks:
         return ()
     return tuple(one for one in day.actions.get(name, ()) if marks[name][1] < str(one.ex_date) <= str(day.date))
 
 
 def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
-    """The last closes once a day is over."""
+    """Return the last closes after a day."""
     closes = {name: (bar.close, str(day.date)) for name, bar in day.quotes.items() if bar.close is not None}
     return dict(sorted({**marks, **closes}.items()))
 
 
-def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> Settlement:
-    """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close."""
+def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> AccountDay:
+    """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
     most, rules = season.rules.max_orders, season.rules
     if last is None:
         return settle_orders(season, agent, book, (), day, marks)
@@ -85,11 +85,11 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
     causes += [(at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)]
     refused = [SeasonRejection(str(day.date), agent, last.record_id, *cause) for cause in causes]
     orders = []
-    for order in every[:most]:  # one that waited through a split is in the units after it
+    for order in every[:most]:  # an order given before a split is converted to units after it
         split = math.prod(action.split for action in due_actions(order.symbol, day, marks))
         if split != 1.0 and isinstance(order.quantity, int | float) and not isinstance(order.quantity, bool):
             lots = order.quantity * split / rules.lot
-            if not rules.fractional and abs(lots) < math.inf:  # units are whole: without the odd rest
+            if not rules.fractional and abs(lots) < math.inf:  # whole lots only: drop the fraction
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
             order = replace(order, quantity=lots * rules.lot)
         orders.append(order)
@@ -101,10 +101,10 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
 def settle_orders(
     season: Season, agent: str, book: Book, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
     refused: Sequence[SeasonRejection] = (),
-) -> Settlement:  # fmt: skip
-    """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
+) -> AccountDay:  # fmt: skip
+    """Settle orders as `settle_account` does; ``source`` is the id of their decision."""
     now, notes = str(day.date), list[str]()
-    # what nobody ordered: what ended is paid out at its last close, for nobody could ever sell it
+    # positions in delisted instruments, which cannot be sold any more, are paid out at the last close
     ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
     fills = [
         SeasonFill(now, agent, "", number, name, -book.positions[name], marks[name][0], 0.0, DELISTED)
@@ -113,7 +113,7 @@ def settle_orders(
     if ended:
         cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in fills)
         book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
-    # splits and dividends, with a sentence for the agent
+    # splits and dividends, each with a sentence for the agent
     for name, action in [(held, action) for held in sorted(book.positions) for action in due_actions(held, day, marks)]:
         before, book = book, book.acted(name, action.split, action.dividend)
         units, paid = book.positions[name], book.cash - before.cash
@@ -124,14 +124,14 @@ def settle_orders(
         money = f", and {paid:,.2f} was paid into its cash" if action.dividend else ""
         notes.append(f"{action}; your book now holds {units:.6g} units{money}")
     marks = dict(marks)
-    for name in book.positions if day.actions else ():  # prices of today's units, where no order can fill
+    for name in book.positions if day.actions else ():  # in today's units, for positions without a bar
         for action in due_actions(name, day, marks):
             price, of = marks[name]
             marks[name] = (max(price / action.split - action.dividend, 0.0) or price, of)
     after = marks_after(marks, day)
-    if not orders:  # nothing for the broker to do
+    if not orders:  # no need for the broker
         nav = valued(agent, now, "ok", book, after)
-        return Settlement(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
+        return AccountDay(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
     bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
@@ -146,11 +146,11 @@ def settle_orders(
         for one in settled.rejections
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
-    return Settlement(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
+    return AccountDay(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
-    """The book at the last known closes."""
+    """Value a portfolio at the last known closes."""
     positions = dict(sorted(book.positions.items()))
     nav = Book(book.cash, positions).nav({name: marks[name][0] for name in positions})
     stale = tuple(name for name in positions if marks[name][1] != now)
@@ -160,9 +160,9 @@ def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: fl
 def settle_baseline(
     season: Season, name: str, baseline: Baseline, day: Day, marks: Marks, classes: Mapping[str, str], begins: bool
 ) -> tuple[Baseline, SeasonNav]:
-    """A baseline after a day: on the first with data it wants its weights, buys once as an agent would, and holds."""
+    """Settle a baseline: on the first day with data it chooses weights, buys on the next one, and then holds."""
     book, weights = baseline
-    cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
+    cost = 1.0 + season.rules.cost_bps / 1e4  # the weight covers purchase and cost, so that cash suffices
     orders = [Order(symbol, "buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
     settled = settle_orders(ruled, name, book, orders, day, marks)
@@ -177,9 +177,9 @@ def settle_baseline(
 
 
 def checked(
-    season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
+    season: Season, before: Book, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
-    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
+    """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
     marks, symbols = marks or {}, sorted(before.positions)
     fills = tuple(
         broker.StatedFill(fill.symbol, fill.quantity, fill.price, fill.cost)
@@ -198,14 +198,14 @@ def checked(
     ]
     failed, traded = {mismatch.symbol for mismatch in result.mismatches}, {fill.symbol for fill in fills}
     for name in (symbol for symbol in symbols if symbol in day.quotes and symbol in marks):
-        # a move of the price since the last close that no corporate action explains
+        # a price move since the last close that no corporate action explains
         price, of = marks[name]
         close = day.quotes[name].close or price
         worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
         for action in actions:
             worth = worth.acted(name, action.split, action.dividend)
         move = abs(math.log(worth.nav({name: close}) / price))
-        if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
+        if move <= _JUMP:  # nearly always, so that the median move is rarely computed
             continue
         closes = day.bars["close"][:, day.universe.index(name)]
         moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
@@ -219,8 +219,8 @@ def checked(
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
 
 
-def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
-    """What each agent's book earned from a decision to the next one, and at the last one since the season began."""
+def outcomes_of(season: Season, entries: Sequence[DayEntry]) -> Iterator[Outcome]:
+    """Yield the return of each agent's portfolio from each decision to the next, and over the whole season."""
     days = [entry for entry in entries if entry.record["state"] == "ok"]
     if len(days) < 2:
         return
@@ -245,10 +245,10 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
-    """The days that are due, each with the market that it is run on, and what is said of days without data.
+class DueDays:
+    """The days that are due, each with its market data, and messages on days without data.
 
-    ``waiting`` is the day whose data are missing: ``announced`` in good time, ``overdue`` after that.
+    ``waiting`` is the first day with missing data: ``announced`` before its deadline, ``overdue`` after it.
     """
 
     days: tuple[tuple[date, SeasonData], ...]
@@ -259,18 +259,18 @@ class Arrivals:
     overdue: str = ""
 
 
-def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals:
-    """The days after ``done`` that can be done at ``now``."""
+def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> DueDays:
+    """Return the days after ``done`` that can be done at ``now``."""
     season, newest = locked.season, locked.data
     clock = newest.clock(season)
     if not season.market.live:
-        return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
+        return DueDays(tuple((day, newest) for day in clock.due(done)), clock.reached)
     days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
     due = set(clock.due(done, now))  # first, because it refuses a time without a zone
     due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
     sources, found, lost = [(clock, newest)], list[tuple[date, SeasonData]](), list[date]()
     for day in sorted(due):
-        # the market that was retrieved last and knows bars of the day; older ones are opened where no newer does
+        # The newest market with bars of the day; an older one is opened only if no newer one has any.
         market = next((data for clock, data in sources if clock.knows(day)), None)
         while market is None and (older := sources[-1][1].older(season, day)):
             sources.append((older.clock(season), older))
@@ -284,9 +284,9 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
             announced, overdue = f"waiting for the data of {day} until {by}{then}", ""
             if now >= deadline:
                 announced, overdue = "", f"{day}: its data are overdue since {by}; {there}"
-            return Arrivals(tuple(found), end, tuple(lost), day, announced, overdue)
+            return DueDays(tuple(found), end, tuple(lost), day, announced, overdue)
         if market is None:
             lost.append(day)
         found.append((day, market or newest))
     end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
-    return Arrivals(tuple(found), end, tuple(lost))
+    return DueDays(tuple(found), end, tuple(lost))

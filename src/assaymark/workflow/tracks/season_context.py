@@ -1,4 +1,4 @@
-"""What an agent of a season is shown and asked on one day; whatever came back, or did not, is a decision."""
+"""The context and the calls of a season's agents on one day; every reply, or its absence, becomes a decision."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CLOSE: Final = timedelta(hours=21)
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MOST_NEWS: Final = 30
 _PERIODS: Final = 4
-"""Periods of each filed field that are shown: the newest ones, a year of quarters."""
+"""Periods of each filed field that are shown: the newest four, a year of quarters."""
 
 _PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
 _ADDRESSES: Final = ("http/", "https/")
@@ -53,7 +53,7 @@ _ADDRESSES: Final = ("http/", "https/")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DayMaterial:
-    """What all agents are shown on a day, with its large parts as JSON and as sections of a prompt."""
+    """The context that all agents of a day share, with its large parts as JSON and as prompt sections."""
 
     context: Context
     facts: str
@@ -63,8 +63,8 @@ class DayMaterial:
 
 
 def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
-    """The shared material of a day: instruments that can be traded or are ``held``, with their bars, splits, dividends,
-    sector and filings, the economy and news.
+    """Return the shared context of a day: instruments that can be traded or are ``held``, with bars, splits, dividends,
+    sector and filings; macro series; and news.
     """
     series = _bars(season, day, held)
     listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
@@ -81,7 +81,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         about = {"id": name, "instrument": instrument, "field": field, "unit": unit, "source": source, "note": note}
         others.append(Fact(value=value, available_at=since, as_of=of, **about))
 
-    # of one instrument beside its bars: its sector, splits and dividends within them, and filings
+    # facts of each instrument: its sector, splits and dividends within its bars, and filings
     for bars in series:
         name = bars.instrument
         if sector := listings[name].sector:
@@ -96,19 +96,19 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
                 stated = f"{name}.{field}.{action.ex_date}"
                 add(stated, name, field, value, unit, min(closed, at), closed - _CLOSE, ACTION)
         filed: dict[str, list[Filing]] = {}
-        for filing in day.view.fundamentals(name):  # by period
+        for filing in day.view.fundamentals(name):  # sorted by period
             filed.setdefault(filing.field, []).append(filing)
         for filing in (filing for filings in filed.values() for filing in filings[-_PERIODS:]):
             stated, ends = f"{name}.{filing.field}.{filing.period}", _end_of(filing.period)
             note, value = "" if ends else f"period {filing.period}", float(filing.value)
             add(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note)
-    for reading in macro:  # as it reads now; a series that is stale or not out yet is among what is missing
+    for reading in macro:  # current readings; series that are stale or not yet released are listed as missing
         if reading.value is not None and reading.period is not None and reading.released is not None:
             period = reading.period.astype("datetime64[D]").astype(object)
             of, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
             since = datetime.fromtimestamp(out, UTC)
             add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, of, "macro")
-    if season.news_days:  # the last news about the universe or about nobody in particular, oldest first
+    if season.news_days:  # the last news on the universe or on no instrument in particular, oldest first
         universe = frozenset(day.universe)
         news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
         for number, item in enumerate(news[-_MOST_NEWS:], start=1):
@@ -136,22 +136,22 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
 
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
-    """The context of one agent."""
+    """Return the context of one agent: the shared one with its portfolio and prompt."""
     holdings = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
     return replace(shared.context, portfolio=holdings, prompt=prompt)
 
 
 def context_json(context: Context, facts: str, series: str, instruments: str) -> str:
-    """The canonical JSON of a context whose large parts are written already."""
+    """Return the canonical JSON of a context whose large parts are JSON already."""
     text = canonical_json(replace(context, facts=(), series=(), instruments=()))
     head, rest = text.split('"facts":[],"instruments":[],', 1)
-    # the series come last in the order of the keys, so that no text of anybody can be taken for their place
+    # ``series`` is the last key, so that no text in the context can be mistaken for it
     body = rest.removesuffix('"series":[]}')
     return f'{head}"facts":{facts},"instruments":{instruments},{body}"series":{series}}}'
 
 
 def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
-    """The sections of an agent's prompt, in the order of `material_blocks`; the shared ones are not made again."""
+    """Return the sections of an agent's prompt in the order of `material_blocks`; shared sections are reused."""
     blocks = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
     sections: list[Text] = []
     for label in ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt"):
@@ -163,7 +163,7 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
 
 
 def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
-    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones."""
+    """Return an agent's prompt of a day: the season's, how orders fill, and which of its last ones did not fill."""
     at = "open" if season.rules.fill == "next_open" else "close"
     beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
     lines = [
@@ -181,18 +181,18 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
 
 @lru_cache(maxsize=8)
 def _offered(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
-    """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
+    """Return the instruments of a day as JSON and as a prompt section; cached, because they rarely change."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
     return canonical_json(instruments), {label: llm.fenced((label, text)) for label, text in blocks.items()}
 
 
 def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]:
-    """The last bars of the instruments that are shown; a field that some bar lacks is left out."""
+    """Return the last bars of the shown instruments; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
     there = np.isfinite(shown)
-    # Of most instruments there is a close on every day: those are cut out together.
+    # Most instruments have a close on every day, and are cut out together.
     covered = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
@@ -215,14 +215,14 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
 
 @lru_cache(maxsize=64)
 def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
-    """The closing times of days; nearly all instruments of a day share them."""
+    """Return the closing times of days; nearly all instruments of a day share them."""
     days: list[date] = np.frombuffer(raw, dtype="datetime64[D]", count=count).astype(object).tolist()
     return tuple(datetime(day.year, day.month, day.day, tzinfo=UTC) + _CLOSE for day in days)
 
 
 @lru_cache(maxsize=1024)
 def _end_of(period: str) -> datetime | None:
-    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words."""
+    """Return the last day of a period such as 2024, 2024-Q1 or 2024-03, or the day itself; None for other texts."""
     match = _PERIOD.fullmatch(period)
     if match is None:
         return None
@@ -235,7 +235,7 @@ def _end_of(period: str) -> datetime | None:
 
 
 def limits_of(season: Season) -> tuple[Constraint, ...]:
-    """The rules of the season as limits of the book."""
+    """Return the rules of a season as constraints on the portfolio."""
     rules = season.rules
     limits: list[tuple[str, float | None, str, str]] = [
         ("max_weight", rules.max_weight, "nav", "holding"),
@@ -256,12 +256,12 @@ def _json(value: str | datetime | None) -> str:
 
 @lru_cache(maxsize=64)
 def _times(times: tuple[datetime, ...]) -> tuple[str, tuple[str, ...]]:
-    """Times as JSON and as prompts print them; nearly all series of a day share them."""
+    """Return times as JSON and as printed in prompts; nearly all series of a day share them."""
     return canonical_json(times), tuple(map(moment, times))
 
 
 def _series_written(series: Series) -> tuple[str, str]:
-    """A series as `canonical_json` and as the section of `material_blocks`; its numbers are written once for both."""
+    """Return a series as in `canonical_json` and as in `material_blocks`; its numbers are formatted once for both."""
     columns = {name: list(map(repr, getattr(series, name))) for name in FIELDS}
     times, moments = _times(series.times)
     close, high, low, opened, volume = (",".join(columns[name]) for name in ("close", "high", "low", "open", "volume"))
@@ -275,30 +275,30 @@ def _series_written(series: Series) -> tuple[str, str]:
     return raw, f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)
 
 
-Asked = tuple[AgentSpec, Context, str]
-"""One agent before one day, with the id of its context."""
+AgentDay = tuple[AgentSpec, Context, str]
+"""One agent on one day, with the id of its context."""
 
-Call = tuple[Asked, int, CallSpec]
-"""Whom, in which trial, and what."""
+DayCall = tuple[AgentDay, int, CallSpec]
+"""An agent, the trial, and the call."""
 
 
-def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
-    """What an agent is asked about one day, once for each replicate."""
+def calls_of(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
+    """Return the calls to an agent about one day, one for each replicate."""
     spec, context, _ = asked
-    # An agent outside is sent the context as JSON, as in a study.
+    # An external agent is sent the context as JSON, as in a study.
     shown = llm.envelope_of(context) if is_outside(spec.model) else llm.season_message(agent_sections(shared, context))
     trials = range(1, season.replicates + 1)
     return [(asked, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
 
 
 def ask_agents(
-    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[AgentDay], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
-    """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
+    """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
     calls, live = [call for each in asked for call in calls_of(season, each, shared)], season.market.live
     advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
-    # Why agents cannot be asked, by their names; those that have answered already need not be there.
+    # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
     looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
     pending = {*ledger.pending([call.key for _, call in looked_at])}
@@ -317,7 +317,7 @@ def ask_agents(
     replies = dict(ledger.replies([call.key for _, _, call in calls]))
     purse, stopped = purse_of(models), {}
     if live and summary.stopped and not (purse is not None and purse.stopped):
-        # providers that were not asked to the end: a live season goes on without them
+        # providers that stopped answering: a live season continues without them
         stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
     elif summary.stopped or summary.left:
         reason = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
@@ -341,7 +341,7 @@ def ask_agents(
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
         made = llm.decision_of(spec, context, place, reply, call.key, cost)
-        raw = None if lost else made.call.raw_object  # no such call was made
+        raw = None if lost else made.call.raw_object  # no call was made
         decision = replace(
             made, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
             episode_id=f"{season.name}-{day}", replicate=trial, flags=(*made.flags, llm.ABSENT) if lost else made.flags,

@@ -1,4 +1,4 @@
-"""A season day by day, live or as a replay: yesterday's orders are settled, agents are shown the day and asked."""
+"""A season day by day, live or as a replay: settle yesterday's orders, show agents the day, ask them, record it."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import Arrivals, Settlement
+from assaymark.workflow.tracks.season_books import AccountDay, DueDays
 from assaymark.workflow.tracks.season_context import (
-    Asked,
+    AgentDay,
     DayMaterial,
     agent_context,
     ask_agents,
@@ -57,8 +57,8 @@ _YOUNG: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One day: its record, the JSON of what all agents were shown, and the seconds that the decisions took."""
+class DayEntry:
+    """One day: its record, the JSON of the context that agents shared, and the seconds that decisions took."""
 
     record: dict[str, Any]
     facts: str = "[]"
@@ -73,12 +73,12 @@ class Entry:
 
     @property
     def moment(self) -> datetime:
-        """When agents decided."""
+        """The time at which agents decided."""
         return datetime.fromisoformat(self.record["moment"].replace("Z", "+00:00"))
 
 
-class Journal:
-    """The journal of a run folder. Open it with `Journal.open`, which lets only one work on it."""
+class DayJournal:
+    """The journal of a run folder. Use `DayJournal.open`, which locks it for one process."""
 
     def __init__(self, path: Path) -> None:
         self.entries, self.digest, size = _read(path)
@@ -89,8 +89,8 @@ class Journal:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: RunFolder) -> Iterator[Journal]:
-        """The journal, held until the block ends."""
+    def open(cls, folder: RunFolder) -> Iterator[DayJournal]:
+        """Open the journal, locked until the block ends."""
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         with not_stepping(folder):
@@ -115,8 +115,8 @@ class Journal:
         agents = self.entries[-1].record["agents"] if self.entries else {}
         return {name: agent["nav"]["nav"] for name, agent in agents.items()}
 
-    def append(self, entry: Entry) -> None:
-        """Write a day down."""
+    def append(self, entry: DayEntry) -> None:
+        """Append a day to the journal."""
         body = "\t".join([canonical_json(entry.record), entry.facts, entry.instruments, entry.series])
         self.digest = hashlib.sha256(f"{self.digest}{body}".encode("utf-8", "surrogatepass")).hexdigest()
         line = f"{self.digest}\t{body}\t{canonical_json(entry.times or {})}\n"
@@ -130,31 +130,31 @@ class Journal:
             self.sync()
 
     def sync(self) -> None:
-        """Have everything on the disk."""
+        """Flush the journal to disk."""
         os.fsync(self._file.fileno())
         sync_folder(self._path.parent)
         self._synced = time.monotonic()
 
 
 def journal_path(folder: RunFolder) -> Path:
-    """Where the journal of a run folder lies."""
+    """Return the path of a run folder's journal."""
     return folder.path / "season" / "days.journal"
 
 
-def read_journal(folder: RunFolder) -> tuple[list[Entry], str]:
-    """The days that are done and the digest of them all, for who only looks."""
+def read_journal(folder: RunFolder) -> tuple[list[DayEntry], str]:
+    """Read the days that are done, and the digest of all of them, without a lock."""
     return _read(journal_path(folder))[:2]
 
 
-def _read(path: Path) -> tuple[list[Entry], str, int]:
-    """The whole lines of a journal, the digest of the last, and how many bytes they are."""
+def _read(path: Path) -> tuple[list[DayEntry], str, int]:
+    """Return the complete lines of a journal, the digest of the last one, and their size in bytes."""
     if not path.is_file():
         return [], _START, 0
     try:
         raw = path.read_bytes()
     except OSError as exc:
         raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
-    entries: list[Entry] = []
+    entries: list[DayEntry] = []
     digest, size = _START, 0
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
         damaged = f"{path} is damaged at line {number}"
@@ -167,20 +167,20 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
             raise LedgerError(f"{damaged}; restore it from a copy, or replay in a new folder")
         digest, size = parts[0], size + len(line) + 1
         try:
-            entries.append(Entry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5])))
+            entries.append(DayEntry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5])))
         except json.JSONDecodeError as exc:
             raise LedgerError(f"{damaged} ({exc.msg})") from None
     return entries, digest, size
 
 
 def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
-    """Hold the right to step, so that the tables stay as they are meanwhile."""
+    """Lock the season against steps, so that its tables do not change meanwhile."""
     return alone(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
 
 
 @contextmanager
 def alone(path: Path, busy: str) -> Iterator[None]:
-    """Hold a lock file. The operating system lets go of it when we die."""
+    """Hold a lock file; the operating system releases it if the process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -195,7 +195,7 @@ def alone(path: Path, busy: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stepped(CommandResult[tuple[date, ...]]):
-    """What a command did: the days that were done now, lines to print, and each agent's net asset value after."""
+    """The result of a command: the days done now, lines to print, and each agent's net asset value after them."""
 
     navs: Mapping[str, float]
     overdue: tuple[str, ...] = ()
@@ -206,7 +206,7 @@ def start_season(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     allow_absent: Collection[str] = (),
 ) -> LockedSeason:  # fmt: skip
-    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
+    """Lock a season as `lock_season` does, after one trial call to each model, to agents about the first day."""
 
     def ask(season: Season, data: SeasonData) -> Canaries:
         found, schemas = Canaries(models, season.engine), judge_texts(season.scoring_plan)
@@ -226,7 +226,7 @@ def start_season(
 
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
-    """What each agent is asked on a day on which all books are as at the start, replicates included."""
+    """Return the calls to agents on a day with untouched portfolios, replicates included."""
     start = Book(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
     shared, asked = _shown(season, day, agents, settled)
@@ -234,7 +234,7 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
 
 
 def open_run(folder: RunFolder) -> LockedSeason:
-    """The season, if it is one that is run here."""
+    """Open a season that is run here; raises `PlanError` for one made of imported records."""
     locked = open_season(folder)
     if locked.season.recorded:
         raise PlanError(
@@ -244,17 +244,17 @@ def open_run(folder: RunFolder) -> LockedSeason:
 
 
 def run_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime) -> Stepped:
-    """Do every day of a season that is due: a replay to its end."""
+    """Run every day of a season that is due; of a replay, all days to its end."""
     return _run(folder, models, now, lambda _locked, _clock, _done, arrivals: arrivals)
 
 
 def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None) -> Stepped:
-    """Do one trading day of a season, and every missed one before it, in order."""
+    """Run one trading day of a season, after every missed day before it."""
 
-    def chosen(locked: LockedSeason, clock: Clock, done: date | None, arrivals: Arrivals) -> Arrivals:
+    def chosen(locked: LockedSeason, clock: Clock, done: date | None, arrivals: DueDays) -> DueDays:
         live = locked.season.market.live
         if day is None:
-            return arrivals if live else Arrivals(arrivals.days[:1], arrivals.reached)
+            return arrivals if live else DueDays(arrivals.days[:1], arrivals.reached)
         problem = ""
         if not clock.first <= day <= clock.last:
             problem = f"lies outside of the season ({clock.first} to {clock.last})"
@@ -270,24 +270,24 @@ def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime
         if problem:
             raise InputError("--day", [Problem("", f"{day} {problem}")])
         days, lost = (pair for pair in arrivals.days if pair[0] <= day), (each for each in arrivals.lost if each <= day)
-        return Arrivals(tuple(days), arrivals.reached, tuple(lost))
+        return DueDays(tuple(days), arrivals.reached, tuple(lost))
 
     return _run(folder, models, now, chosen)
 
 
 def _run(
     folder: RunFolder, models: Mapping[str, Model], now: datetime,
-    choose: Callable[[LockedSeason, Clock, date | None, Arrivals], Arrivals],
+    choose: Callable[[LockedSeason, Clock, date | None, DueDays], DueDays],
 ) -> Stepped:  # fmt: skip
-    """Do the chosen days, then write the tables, also when a day could not be done."""
+    """Run the chosen days, then write the tables, also if a day failed."""
     locked = open_run(folder)
-    with Journal.open(folder) as journal:
+    with DayJournal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
         arrivals = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
         due = tuple(day for day, _ in arrivals.days)
         before = gc.get_threshold()
         try:
-            gc.set_threshold(_YOUNG, 50, 50)  # seldom: a replay keeps what every day made, and it would go over all
+            gc.set_threshold(_YOUNG, 50, 50)  # rarely: each collection would scan a replay's days
             with Ledger.open(folder.ledger) as ledger:
                 check_plan_hash(folder, ledger, locked)
                 session = SeasonState(folder, locked, journal, ledger, models)
@@ -295,7 +295,7 @@ def _run(
                     note("days", number, len(due))
                     session.digest = data.digest
                     own = clock if data is locked.data else data.clock(locked.season)
-                    with watched(silent):  # days are counted, and not the calls of each
+                    with watched(silent):  # count days, not the calls of each
                         session.do(own.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
@@ -303,7 +303,7 @@ def _run(
             say_raised(models)
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
-        # why agents gave no usable reply, by name and day: those that could not be asked, and those that could
+        # The days without a usable reply by agent: not reached (absent), or reached in vain (mute).
         absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
         for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
@@ -333,10 +333,10 @@ def _run(
 
 
 class SeasonState:
-    """The state of a season between two days, and how it goes from one to the next."""
+    """The state of a season between two days, and the step from one to the next."""
 
     def __init__(
-        self, folder: RunFolder, locked: LockedSeason, journal: Journal, ledger: Ledger, models: Mapping[str, Model],
+        self, folder: RunFolder, locked: LockedSeason, journal: DayJournal, ledger: Ledger, models: Mapping[str, Model],
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
@@ -370,12 +370,12 @@ class SeasonState:
         self.acted = frozenset(map(str, last.get("acted", ())))
 
     def do(self, day: Day) -> None:
-        """One day for all agents: settle their orders, show them the day, ask them, and record it.
+        """Run one day for all agents: settle their orders, show them the day, ask them, and record it.
 
-        On a day without data nothing is traded, and orders wait for the next one.
+        On a day without data nothing is traded, and orders wait for the next day with data.
         """
         season = self.season
-        if day.quotes:  # without corporate actions that were carried out on the evening before their ex-date
+        if day.quotes:  # drop corporate actions that were applied on the evening before their ex-date
             done = {
                 name: [one for one in actions if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
                 for name, actions in day.actions.items()
@@ -389,12 +389,12 @@ class SeasonState:
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
-        settled, baselines = dict[str, Settlement](), dict[str, Any]()
+        settled, baselines = dict[str, AccountDay](), dict[str, Any]()
         for name, book in before.items():
             if day.quotes:
                 settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
             else:
-                settled[name] = Settlement(book, books.valued(name, now, "no data", book, marks))
+                settled[name] = AccountDay(book, books.valued(name, now, "no data", book, marks))
         for name, baseline in self.baselines.items():
             if not day.quotes:
                 nav = books.valued(name, now, "no data", baseline[0], marks)
@@ -402,7 +402,7 @@ class SeasonState:
                 baseline, nav = books.settle_baseline(season, name, baseline, day, marks, self.classes, not self.traded)
                 self.baselines[name] = baseline
             baselines[name] = {"wanted": dict(baseline[1]), "nav": to_json(nav)}
-        shown: dict[str, Asked] = {}
+        shown: dict[str, AgentDay] = {}
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
         large = ("[]", "[]", "[]")
@@ -441,13 +441,13 @@ class SeasonState:
             "missing": list(missing),
             "baselines": baselines,
         }
-        self.journal.append(Entry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
+        self.journal.append(DayEntry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
 
 
 def _shown(
-    season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, Settlement]
-) -> tuple[DayMaterial, list[Asked]]:
-    """What agents are shown on a day: the market, which all share, and what became of each one's book."""
+    season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, AccountDay]
+) -> tuple[DayMaterial, list[AgentDay]]:
+    """Return the shared context of a day, and each agent with its own: its portfolio and its unexecuted orders."""
     shared = day_material(season, day, {name for settlement in settled.values() for name in settlement.book.positions})
     asked = []
     for spec in agents:
@@ -463,8 +463,8 @@ def _from_journal(kind: type[T], raw: Any) -> T:
     return parse(kind, canonical_json(raw), source="journal of the season")
 
 
-def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entry], digest: str) -> None:
-    """Write what the journal holds as tables; equal journals make equal bytes, `TIMES` apart."""
+def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayEntry], digest: str) -> None:
+    """Write the journal as tables; equal journals give equal bytes, except in `TIMES`."""
     store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
     made = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
@@ -481,7 +481,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
             row[0], row[1] = row[0] + asked, row[1] + passed
         for kind, sentence in result["mismatches"]:
             sentences[name, kind].append(f"{result['record_id']}\t{sentence}")
-    # the contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already
+    # the contexts as `CONTEXTS.to_arrow` would write them, from existing JSON
     limits, by_text = limits_of(season), {}
     for entry in entries:
         cutoff, missing = entry.moment, entry.record["missing"]
@@ -518,8 +518,8 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 
-def times_of(entries: Sequence[Entry]) -> Iterator[rows.SeasonTime]:
-    """The measured seconds of each decision."""
+def times_of(entries: Sequence[DayEntry]) -> Iterator[rows.SeasonTime]:
+    """Yield the measured seconds of each decision."""
     for entry in entries:
         times = entry.times or {}
         for decision in entry.record["decisions"]:

@@ -1,4 +1,4 @@
-"""A season as its tables hold it, and its agents in facts: what they earned and stated, and how they traded."""
+"""A season read from its tables, and measurements of its agents other than grades: returns, checks, trading, facts."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from assaymark.portfolio.broker import RELIABILITY, Book
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 
 WITHIN: Final = 5
-"""Days within which a trade that takes back an earlier one is a round trip."""
+"""The days within which a trade that reverses an earlier one counts as a round trip."""
 
 SAMPLED: Final = 60
-"""Decisions of one agent, at most, over which chance agreement is found: the material of each is read anew."""
+"""Maximum decisions of one agent for chance-corrected agreement, since the context of each is read anew."""
 
 measured = partial(number, Measurement)
 LEVEL: Final = 0.95
-"""Coverage of the intervals. Tests of claims go by the plan's alpha."""
+"""Coverage of the intervals. Tests of claims use the plan's alpha."""
 
 V = TypeVar("V")
 
@@ -54,7 +54,7 @@ _LARGE: Final = ("facts", "series", "instruments")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonMaterial:
-    """A season as its tables hold it."""
+    """A season as read from its tables."""
 
     season: Season
     plan_hash: str
@@ -71,17 +71,17 @@ class SeasonMaterial:
 
     @property
     def scoring(self) -> ScoringPlan:
-        """The scoring plan of the season, without the parts for which its contexts have no field."""
+        """The scoring plan of the season, without the criteria that its contexts have no field for."""
         return applicable(self.season.scoring_plan, self.contexts.values())
 
     def horizon(self, agent: str, steps: Sequence[StepRecord]) -> Horizon:
-        """Decisions of an agent, blinded as its judges see them."""
+        """Return an agent's decisions as a blinded record, as its judges see it."""
         prompt = self.season.told(agent).strip()
         return horizon_of(steps, self.contexts, self.agents, self.universe, prompt)
 
 
 def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> SeasonMaterial:
-    """Everything that a season left in its tables."""
+    """Read a season from its tables."""
     stored, store = stored or stored_season(folder), Store(folder)
     season = stored.season
 
@@ -91,14 +91,14 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
             grouped[getattr(item, name)].append(item)
         return {key: tuple(group) for key, group in grouped.items()}
 
-    def of_plan(table: Table[V]) -> list[V]:
+    def of_plan(table: RecordTable[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)
 
     times = {time.record_id: time for time in store.read(rows.TIMES)}
     navs, baselines = (
         by("agent", sorted(navs, key=lambda row: row.day)) for navs in (store.read(rows.NAVS), of_plan(rows.BASELINES))
     )
-    # by the decision that they are due to, in their order
+    # by decision, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
     refused = by("record_id", sorted(store.read(rows.REJECTIONS), key=lambda row: (row.day, row.number)))
     order = {agent.name: at for at, agent in enumerate(season.agents)}
@@ -115,9 +115,9 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         wrong[record].append(text)
 
     def step(number: int, decision: Decision) -> StepRecord:
-        """A decision with what the broker made of it. What was paid out on that day stands among the fills.
+        """Return a decision with its settlement; payouts of delisted instruments on that day are among the fills.
 
-        The book after it is of its own day in records, and else of the first later day that settled anything.
+        The portfolio after it is that of its own day in imported records, else of the first later day with data.
         """
         name, time = decision.record_id, times[decision.record_id]
         valued = [nav for nav in navs.get(decision.agent.id, ()) if nav.state == "ok" and nav.day >= time.day]
@@ -135,11 +135,11 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     shown = {decision.context_id for decisions in decided.values() for decision in decisions}
     contexts: dict[str, Context] = {}
     last: Context | None = None
-    for name, context in store.each_context(shown):  # what agents of one day share is in memory once
+    for name, context in store.each_context(shown):  # contexts of one day share their large parts in memory
         same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
         same = {part: value for part, value in same.items() if value == getattr(context, part)}
         contexts[name] = last = replace(context, **same) if same else context
-    families = {agent.name: agent.family for agent in season.agents}  # of records, the file's word counts for more
+    families = {agent.name: agent.family for agent in season.agents}  # an import's families come from the file
     replicates = {
         key: tuple(StepRecord(times[one.record_id].day, one) for one in decisions) for key, decisions in decided.items()
     }
@@ -154,7 +154,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
 
 
 def stated_book(decision: Decision) -> Book | None:
-    """The book that a log states after a decision; None where it states none."""
+    """Return the portfolio that a log states after a decision; None if it states none."""
     held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
     if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
         return None
@@ -162,7 +162,7 @@ def stated_book(decision: Decision) -> Book | None:
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
-    """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
+    """Yield ``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
     days = sorted({step.day for steps in material.steps.values() for step in steps})
     built_in = {judge.name for judge in material.season.panel if judge.model.startswith("reference/")}
     for agent, steps in material.steps.items():
@@ -175,11 +175,11 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             "100 times the share of fill, cash and position checks that reconcile", "nothing could be checked",
             {check.kind: [check.passed, check.checks] for check in checks},
         )  # fmt: skip
-        said: dict[str, list[str]] = defaultdict(list)  # a judge says that later data were used if it does in any trial
+        said: dict[str, list[str]] = defaultdict(list)  # a judge reports look-ahead if it does so in any trial
         for grade in grades:
             answer = grade.score.grades.lookahead_check
             if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and answer is not None:
-                said[grade.judge].append(answer)  # built-in judges read no tenses
+                said[grade.judge].append(answer)  # built-in judges do not detect look-ahead
         looked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
         yield measured(
             "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
@@ -187,7 +187,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             "not graded", looked,
         )  # fmt: skip
         trips, across, detail = None, 0, {}
-        if material.season.has_books:  # on some days of the season a log may have several decisions, or none
+        if material.season.has_books:  # a log may have several decisions on a day, or none
             fills: dict[str, list[tuple[str, float]]] = {day: [] for day in days}
             for step in steps:
                 moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != rows.SPLIT)
@@ -211,7 +211,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
 
 
 def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> Iterator[Measurement]:
-    """``season.return`` and ``season.drawdown`` of agents and baselines, and ``season.excess`` of every two of them."""
+    """Yield ``season.return`` and ``season.drawdown`` of agents and baselines, and ``season.excess`` of their pairs."""
     capital = material.season.capital
     books = [({"agent": name}, navs) for name, navs in material.navs.items()]
     books += [({"baseline": name}, navs) for name, navs in material.baselines.items()]
@@ -229,7 +229,7 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
         ):
             yield measured(name, labels, value, (len(navs), "days"), method, state, unit="share")
     for (agent, series), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
-        # the mean daily difference, over the days on which both were valued
+        # the mean daily difference, over the days on which both have a value
         base = {nav.day: nav.nav for nav in other if nav.state == "ok"}
         days = [nav for nav in series if nav.state == "ok" and nav.day in base]
         excess = partial(
@@ -256,7 +256,7 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
 def ledger_measurements(
     material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[rows.SeasonGrade], rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
+    """Yield ``season.ledger`` of every agent: the share of its numbers that its own context supports."""
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in evidence:
@@ -277,7 +277,7 @@ def ledger_measurements(
             "disagreements": sum(pair.overruled + pair.strict for pair in compared),
             "misquoted": sum(pair.misquoted for pair in compared),
         }
-        # what of the agreement with the right row is more than chance
+        # the agreement with the right row beyond chance
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
         needed = {contexts[row.decision] for row in of_agent if row.decision in contexts}
@@ -292,16 +292,16 @@ def ledger_measurements(
         yield measured("season.ledger", {"agent": agent}, share, (n, "numbers"), method, "no number", detail)
 
 
-# --- What a reader has to know of a season beside its claims ----------------------------------------------------------
+# --- Notes for readers of a season ------------------------------------------------------------------------------------
 
 _OF_STEPS: Final = "aitrader"
-"""The format in which a step has a stamp, and only its messages say when they were written."""
+"""A format in which steps have timestamps, but only messages say when decisions were written."""
 
 _MOST_DAYS: Final = 5
 
 
 def hindsight(material: SeasonMaterial) -> Iterator[Said]:
-    """Decisions that were written down late, and those of which a log of steps does not say when."""
+    """Yield notes on decisions written down late, and on those without a time in a log of steps."""
     if not material.season.recorded:
         return
     decisions = [step.decision for steps in material.steps.values() for step in steps]
@@ -313,7 +313,7 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def record_notes(material: SeasonMaterial) -> Iterator[Said]:
-    """The notes of a season of records; none of a season that was run here."""
+    """Yield the notes on a season of imported records; none on a season that was run here."""
     if not material.season.recorded:
         return
     yield said("note.records.not_ours")
@@ -337,7 +337,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
-    """That the grades are of fewer days than the season has by now."""
+    """Return a note if the grades cover fewer days than the season has by now."""
     judged, last = max(grade.last for grade in grades), max(steps[-1].day for steps in material.steps.values() if steps)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
 
@@ -345,7 +345,7 @@ def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said
 def season_notes(
     material: SeasonMaterial, grades: Sequence[rows.SeasonGrade], measurements: Sequence[Measurement] = ()
 ) -> Iterator[Said]:
-    """The notes of a season, the weightiest first: what is not there yet or not whole, then what agents did."""
+    """Yield the notes on a season, the most important first: what is incomplete, then the behaviour of agents."""
     yield from record_notes(material)
     if earlier := behind(material, grades):
         yield earlier
@@ -395,7 +395,7 @@ def season_notes(
 
 
 def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Said]:
-    """Days without data, what changed prices or units, and records that were graded in parts."""
+    """Yield notes on days without data, on corporate actions and price jumps, and on records graded in parts."""
 
     def few(names: Sequence[str]) -> tuple[str, ...]:
         more = len(names) - _MOST_DAYS

@@ -1,4 +1,4 @@
-"""`assaymark season judge`: every agent's record before every judge, whole and period by period."""
+"""`assaymark season judge`: have every judge grade every agent's record, whole and period by period."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from assaymark.workflow.ask import (
     run_all,
     unusable_of,
 )
-from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
+from assaymark.workflow.human_labels import SamplingFrame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
@@ -55,24 +55,24 @@ from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_materi
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 
 Probe = tuple[asking.PlannedProbe, str]
-"""A probe of the blinding, and the period that it shows; empty for a whole record."""
+"""A call of the author probe, and the period that it shows; empty for a whole record."""
 
 
 class SeasonAsker:
-    """Asks calls through the ledger, each of them once, and holds what became of them."""
+    """Makes judging calls through the ledger, each once, and collects their replies and failures."""
 
     def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
         self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
         self.responded: set[str] = set()
         self.failed: dict[str, str] = {}
-        """Models of which no call brought a reply, and why: they are not asked further in this run."""
+        """Models none of whose calls got a reply, with the reason: they are not called again in this run."""
         self.seconds: dict[str, str] = {}
-        """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
+        """The keys of second calls, by the keys of calls whose reply was not JSON."""
         self.made = 0
 
     def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
-        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
+        """Make the calls without a reply. If a reply is not JSON, make one more call, and its reply counts."""
         asked = {item.call.key: item for item in planned}
         self._ask({key: planned.call for key, planned in asked.items()}, unusable)
         again = {
@@ -113,18 +113,18 @@ class SeasonAsker:
             self.replies[key] = Reply(reason, asked[key].model, finish="failed")
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
-        """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
+        """Return the grades of all tasks, requested part by part; a task without a usable reply has grades too."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
             due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
-                if at not in found:  # what is graded is not read again in every round
+                if at not in found:  # records that are graded are not parsed again in later rounds
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
                         found[at] = graded[0]
             self.ask(due, unusable_of(due))
-        again = self.seconds  # a part has the key of its second call, where that is the one that counts
+        again = self.seconds  # a part whose second call counts has the key of that call
         for at, one in found.items():
             parts = (
                 replace(part, call_key=again[part.call_key], first_key=part.call_key)
@@ -136,7 +136,7 @@ class SeasonAsker:
         return [found[at] for at in range(len(tasks))]
 
     def guesses(self, probes: Sequence[Probe]) -> list[rows.SeasonGuess]:
-        """What the probes of the blinding brought."""
+        """Return the author guesses of the probes."""
         self.ask([planned for planned, _ in probes])
         found = []
         for planned, period in probes:
@@ -150,7 +150,7 @@ class SeasonAsker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
-    """A part of a season that is graded on its own; the fields are those of `rows.SeasonGrade`."""
+    """A part of a season that is graded on its own, with the fields of `rows.SeasonGrade`."""
 
     agent: str
     scope: rows.GradeScope
@@ -163,7 +163,7 @@ class SeasonPart:
 
 
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
-    """Everything that is graded: whole records first, then periods in order, then replicates."""
+    """Return all parts to grade: whole records first, then periods in order, then replicates."""
     shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): steps for name, steps in material.steps.items()}
     shown |= material.replicates
     horizons = {key: material.horizon(key[0], steps) for key, steps in shown.items()}
@@ -189,7 +189,7 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
 def season_tasks(
     parts: Sequence[SeasonPart], season: Season, plan: ScoringPlan
 ) -> list[tuple[SeasonPart, HorizonTask]]:
-    """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
+    """Return a task for every part and judge: whole records in all trials of the judge, other parts in one."""
     judges, budget = season.model_judges, season.judging.token_budget
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     tasks = []
@@ -200,7 +200,7 @@ def season_tasks(
 
 
 def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
-    """Who made it: asked of every whole record, and of every period in which all agents decided."""
+    """Return the author probes: of every whole record, and of every period in which all agents decided."""
     judges, budget = season.model_judges, season.judging.token_budget
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     probes: dict[tuple[str, str], Probe] = {}
@@ -219,7 +219,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
 def grade_row(
     part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None
 ) -> rows.SeasonGrade:
-    """One judge's score of one part."""
+    """Return one judge's score of one part."""
     score = horizon_score(grades, plan, part.horizon, part.ledger, outcome)
     return rows.SeasonGrade(
         part.agent, grades.judge, grades.family, grades.trial, part.scope, part.period, part.replicate, part.first,
@@ -230,7 +230,7 @@ def grade_row(
 def human_rows(
     judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
 ) -> Iterator[rows.SeasonGrade]:
-    """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
+    """Yield people's grades of records and periods as season grades, capped by checked numbers like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     by_id = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
     for judgment in judgments:
@@ -256,7 +256,7 @@ def human_rows(
 def judged_lines(
     folder: RunFolder, season: Season, grades: Sequence[rows.SeasonGrade], guesses: Sequence[rows.SeasonGuess]
 ) -> list[str]:
-    """What was graded and what was not, for whoever called."""
+    """Return lines on what was graded and what was not."""
     agents, judges, period = {grade.agent for grade in grades}, {grade.judge for grade in grades}, season.judging.period
     last = max(grade.last for grade in grades)
     soon = "" if _is_over(season, last) else "; the season is not over, and is graded anew when it has gone on"
@@ -308,7 +308,7 @@ _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
 def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResult[int]:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
-    Returns how many replies came now.
+    Returns the number of replies that are new.
     """
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
@@ -355,7 +355,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
             for line in part.horizon.audit
         ]
         store.write(rows.REPLACED, replaced, basis)
-        # every number in the reasons of the whole records; its place is in the blinded texts
+        # the numbers in the reasons of whole records, with positions in the blinded texts
         store.write(EVIDENCE, (one for part in records for evidence in part.ledger.values() for one in evidence), basis)
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
@@ -364,7 +364,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
 
 
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
-    """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
+    """Return the digests of a season's plan, of the tables shown to judges, and of grades by people."""
     tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
     labels = store.content(HUMAN)
     people = {} if labels is None else {HUMAN.name: labels}
@@ -372,7 +372,7 @@ def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
 
 
 def is_judged(store: Store, stored: LockedSeason) -> bool:
-    """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
+    """True if the grades are complete, of the season as it is now, and no call failed without a reply."""
     basis = judging_basis(store, stored)
     if not all(store.done(table, basis) for table in (rows.GRADES, rows.GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
         return False
@@ -381,11 +381,11 @@ def is_judged(store: Store, stored: LockedSeason) -> bool:
     return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
 
 
-def judged_frame(folder: RunFolder) -> Frame:
-    """What people can grade of a season that was judged to its end: the periods of its agents, in points.
+def judged_frame(folder: RunFolder) -> SamplingFrame:
+    """Return the periods that people can grade in a fully judged season, on its scale of points.
 
-    `InputError`: no sample is drawn and it was not, so one would be of other periods; or no period was graded. Grades
-    of a sample are read while a season is judged again; what they are worth then, its measurements say.
+    Raises `InputError` if no sample is drawn and the season is not judged to its end, because periods may change; or if
+    no period has grades of all agents. A drawn sample stays readable while the season is judged again.
     """
     stored, store = stored_season(folder), Store(folder)
     season, drawn = stored.season, stored_draw(folder) is not None
@@ -400,7 +400,7 @@ def judged_frame(folder: RunFolder) -> Frame:
     if not records:
         what = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
         raise InputError(str(folder.path), [Problem("", what)])
-    return Frame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
+    return SamplingFrame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
 
 
 def _is_over(season: Season, last: str) -> bool:
@@ -408,7 +408,7 @@ def _is_over(season: Season, last: str) -> bool:
 
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
-    """See that there is somebody who can grade, and something to be graded."""
+    """Raise `InputError` if no judge can grade the season, or no decision was made yet."""
     if not season.model_judges and not _given(store):
         people = any(judge.human for judge in season.panel)
         what = "this season has no panel of models that could grade it"
@@ -416,7 +416,7 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
         if people:
             then = f"read what people graded with: assaymark import human FILE --out {folder.path}"
         raise InputError(str(folder.path), [Problem("", f"{what}; {then}")])
-    if not store.rows(rows.TIMES):  # an import leaves decisions before a season of them is locked
+    if not store.rows(rows.TIMES):  # records imported before the season was locked have no times
         verb = "init FILE --out" if season.recorded else "run"
         what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
         raise InputError(str(folder.path), [Problem("", what)])
@@ -430,11 +430,11 @@ _ANSWER: Final = plans.HorizonAnswer(
     reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",
     summary="", notes="word " * plans.MOST_NOTE_TOKENS,
 )  # fmt: skip
-"""Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
+"""A placeholder for the reply on an earlier part, with notes of the maximum length."""
 
 
 def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
-    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written."""
+    """Estimate the calls and the cost of `assaymark season run`. Nothing is sent or written."""
     locked = open_run(folder)
     clock, done, days = locked.data.clock(locked.season), None, []
     if entries := read_journal(folder)[0]:
@@ -453,7 +453,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
 
 
 def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
-    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written."""
+    """Estimate the calls and the cost of `assaymark season judge`. Nothing is sent or written."""
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)
     material = season_material(folder, stored)
@@ -466,7 +466,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
             reads: list[Read[plans.HorizonAnswer]] = []
             while (planned := asking.next_call(task, reads)) is not None:
                 graded.append(planned.call)
-                # A record in one part needs no answer to say what comes next.
+                # The calls of a record in one part do not depend on replies.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
                 reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))

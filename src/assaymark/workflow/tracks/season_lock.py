@@ -1,4 +1,4 @@
-"""The plan of a season in its run folder: locked on the file, the texts and the market before an agent is asked."""
+"""The plan of a season in its run folder: locked on its file, texts and market before any agent is called."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from assaymark.records import JSON, Decision, canonical_json, content_id, parse,
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, RecordTable, Store
 from assaymark.workflow.tracks import season_records as rows
 
 if TYPE_CHECKING:
     from assaymark.engine import Model
     from assaymark.workflow.ask import Canaries
 
-SEASON: Final = runs.Track(
+SEASON: Final = runs.LockKind(
     format="assaymark season lock 2",
     absent="{0} holds no season; make one with: assaymark season init {2} --out {1}",
     others={"": "{0} holds no season but a study or a benchmark; use another folder"},
     texts="texts of this version",
     restore="restore it, or use a new run folder",
 )
-"""What the lock of a season says."""
+"""The format and the messages of a season's lock."""
 
 M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonData:
-    """What a season is run on: the store, its digest, and the instruments in the order of the store."""
+    """The data of a season: the price store, its digest, and the instruments in the order of the store."""
 
     store: History | None
     digest: str
@@ -57,18 +57,18 @@ class SeasonData:
 
     @property
     def history(self) -> History:
-        """The store."""
+        """The price store; raises `PlanError` if the season has none or was opened without it."""
         if self.store is None:
             raise PlanError("this season was run by somebody else, or was read without its market")
         return self.store
 
     def clock(self, season: Season) -> Clock:
-        """The clock of a season over this store."""
+        """Return the clock of a season over this store."""
         days = season.calendar
         return Clock(self.history, self.universe, days.first, days.last, at=days.decide_at, bars=season.bars)
 
     def older(self, season: Season, day: date) -> SeasonData | None:
-        """The snapshot that was retrieved before this one, if that was on ``day`` or later: an earlier one lacks it."""
+        """Return the snapshot retrieved before this one; None if there is none, or it is from before ``day``."""
         if not self.earlier or read_manifest(self.earlier[0]).origin.retrieved_at.date() < day:
             return None
         folder, *rest = self.earlier
@@ -79,9 +79,9 @@ class SeasonData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedSeason:
-    """What the lock of a season says, and its data; `stored_season` leaves its market out.
+    """A locked season with its data; `stored_season` leaves its market out.
 
-    ``inputs`` are the digests of what it is run on, and ``preflight`` sentences on what its design can never say.
+    ``inputs`` are the digests of its data, and ``preflight`` notes on what its design cannot show.
     """
 
     season: Season
@@ -95,7 +95,7 @@ class LockedSeason:
 
 
 def is_season(folder: RunFolder) -> bool:
-    """Whether a season is locked in a run folder."""
+    """True if a season is locked in a run folder."""
     return SEASON.holds(folder)
 
 
@@ -103,9 +103,9 @@ def lock_season(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime,
     allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], Canaries] | None = None,
 ) -> LockedSeason:  # fmt: skip
-    """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
+    """Lock a season in a run folder. Repeating it changes nothing, and a failure leaves nothing behind."""
     runs.require_version_2(folder)
-    records: FoundSeason | None = None
+    records: ImportedSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
         from assaymark.workflow.lock import season_judge_problems
@@ -116,7 +116,7 @@ def lock_season(
         season = plans.recorded_season(file, records.follows, source)
         data = SeasonData(None, records.digest, records.follows.universe)
     else:
-        # Agents that were there when the season was locked may be gone when it is locked again.
+        # Locking a season again does not require its agents to be available.
         there = None if folder.lock.is_file() else models
         season, data, absent = _checked(text, source, models, there, allow_absent)
     plan_hash = plans.season_hash(season, texts_of(season), _inputs(season, data))
@@ -143,12 +143,12 @@ def lock_season(
 
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
-    """The locked season of a run folder, with its market as it is now."""
+    """Open the locked season of a run folder with its current market. Raises `PlanError` if locked data changed."""
     stored = stored_season(folder)
     season = stored.season
     if data is None and season.recorded:
         store = Store(folder)
-        records = content_id({table.name: store.content(table) for table in IMPORTED})  # whatever wrote their tables
+        records = content_id({table.name: store.content(table) for table in IMPORTED})  # whatever version wrote them
         data = SeasonData(None, records, stored.data.universe)
     elif data is None:
         data = open_market(season, str(folder.plan), stored.data.universe)
@@ -163,7 +163,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
 
 
 def stored_season(folder: RunFolder) -> LockedSeason:
-    """The locked season of a run folder, for those who read its tables and need no market."""
+    """Open the locked season of a run folder without its market, for reading its tables."""
     stored = SEASON.stored(folder)
     complete = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not complete or not isinstance(stored.get("plan_hash"), str):
@@ -179,14 +179,14 @@ def stored_season(folder: RunFolder) -> LockedSeason:
 
 
 def texts_of(season: Season) -> dict[str, str]:
-    """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
+    """Return the digests of all prompt texts, for agents and for judges, and of the scoring plan."""
     plan = season.scoring_plan
     texts = {**season_texts(), **judge_texts(plan)}
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 
 
 def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
-    """The season of a file, beside what its lock says of the records of somebody else's."""
+    """Parse the season in a file; ``stored`` is its lock, which holds the facts derived from imported records."""
     if "follows" not in stored:
         return parse_season(text, source)
     follows = parse(plans.Follows, canonical_json(stored["follows"]), source="the lock")
@@ -195,10 +195,10 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
 
 def season_lock(
     season: Season, fingerprint: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
-    records: FoundSeason | None, absent: Sequence[str] = (),
+    records: ImportedSeason | None, absent: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
-    # the days on which anybody decides: of records those that they are of, else every weekday
+    """Return the lock of a season; for imported records it includes the facts derived from them."""
+    # the decision days: those of imported records, else every weekday
     every = weekdays(season.calendar.first, season.calendar.last)
     days = sorted(set(records.days.values())) if records is not None else [str(day) for day in every]
     preflight = [*plans.period_preflight(days, season.judging.period, season.cluster_order)]
@@ -213,19 +213,19 @@ def season_lock(
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
-    """Digests of what a season is run on. A live market grows, so of it there is no digest before its end."""
+    """Return the digests of a season's data; a live market grows, and so has none."""
     market = "live" if season.market.live else data.digest
     return {"market": market, "universe": content_id(list(data.universe))}
 
 
 def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> SeasonData:
-    """The market of a season; ``chosen`` are the instruments of its lock."""
+    """Open the market of a season; ``chosen`` are the instruments of its lock."""
     market, earlier = season.market, tuple[Path, ...]()
     if market.source == "synthetic":
         history, digest = synthetic_history(market.seed), synthetic_digest(market)
     else:
         folder = Path(market.source)
-        if market.live and not (folder / "snapshot.json").is_file():  # a growing source, retrieved last first
+        if market.live and not (folder / "snapshot.json").is_file():  # a growing source, latest snapshot first
             snapshots = [path.parent for path in folder.glob("*/snapshot.json")]
             if not snapshots:
                 what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
@@ -246,7 +246,7 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
     elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
         universe, what = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
-    else:  # the classes in turn, so that a small universe is not all of one class
+    else:  # by asset class in turn, so that a small universe is mixed
         hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
         dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
         universe = tuple(listing.id for listing in there if listing.id in dealt)
@@ -273,12 +273,12 @@ def _check_chosen(season: Season, history: History, chosen: Sequence[str], sourc
 
 
 def synthetic_digest(market: SeasonMarket) -> str:
-    """The digest of the embedded market: the seed and the program that it is made by."""
+    """Return the digest of the synthetic market: its seed and the version that generates it."""
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
 def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
-    """Prices of a live market that may or may not be adjusted: a book would gain or lose by every split."""
+    """Return a problem if prices of a live market may be adjusted or not: a split could look like a gain or loss."""
     unsaid = [name for name in universe if name in history.unstated]
     if not season.market.live or not unsaid:
         return []
@@ -292,9 +292,9 @@ def _checked(
     text: str, source: str, models: Mapping[str, Model] | None, there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
 ) -> tuple[Season, SeasonData, tuple[str, ...]]:  # fmt: skip
-    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer.
+    """Check a season and its market; returns both, and the absent agents. Models in ``there`` have to be available.
 
-    Of a wrong file everything is checked that is right by itself, so that all problems come at once.
+    In an invalid file every valid part is still checked, so that all problems are reported at once.
     """
     from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
 
@@ -334,7 +334,7 @@ def _checked(
 
 
 def _each(kind: type[M], entries: object) -> list[M]:
-    """Those of the tables of a file that are right by themselves."""
+    """Return the entries of a list in a file that are valid by themselves."""
     records = []
     for entry in entries if isinstance(entries, list) else ():
         with suppress(ValidationError):
@@ -342,18 +342,18 @@ def _each(kind: type[M], entries: object) -> list[M]:
     return records
 
 
-# --- Seasons that somebody else ran: what the imported records of a run folder say of one ----------------------------
+# --- Seasons of imported records --------------------------------------------------------------------------------------
 
 
-IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
-"""The tables that an import writes and a season of records is locked on."""
+IMPORTED: Final[tuple[RecordTable[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
+"""The tables that an import writes and a season of imported records is locked on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundSeason:
-    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside.
+class ImportedSeason:
+    """The season in imported records: the decisions, the facts derived from them, and the books in the log.
 
-    ``days`` are those of the decisions: where they were made, or in UTC where the log has no place.
+    ``days`` are the days of the decisions: local ones if the log has a time zone, else in UTC.
     """
 
     follows: Follows
@@ -365,12 +365,12 @@ class FoundSeason:
 
     @property
     def digest(self) -> str:
-        """sha256 over the records."""
+        """The sha256 of the records."""
         return content_id(dict(self.tables))
 
 
-def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
-    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
+def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> ImportedSeason:
+    """Find the season of a file in the imported records of a run folder; ``wrong`` are further problems to report."""
     problems, store, market = [*file.problems, *wrong], Store(folder), file.market
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
     if not (contents and folder.has_ledger and all(contents.values())):
@@ -389,7 +389,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
     elif is_known and not tracks and market.track:
         problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
-    # A record that is older than its material is no record of a season.
+    # A record that is older than its context cannot be part of a season.
     out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
     ordered = sorted(honest, key=lambda decision: (decision.decided_at, decision.record_id))
     eligible = [decision for decision in ordered if not out & {*decision.flags}]
@@ -400,7 +400,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
     names = names or sorted({decision.agent.id for decision in eligible})
     chosen = tuple(decision for decision in eligible if decision.agent.id in names)
-    for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
+    for agent in names:  # records need an order: no two first decisions at one time
         of_agent = [decision for decision in chosen if decision.agent.id == agent]
         first = [decision for decision in of_agent if decision.replicate == 1]
         if of_agent and not first:
@@ -427,16 +427,16 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     )  # fmt: skip
     left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
     left_note = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return FoundSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
+    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
 
 
-def write_season(folder: RunFolder, records: FoundSeason, plan_hash: str) -> None:
-    """Write the tables of a season of records; what is whole stays as it is."""
+def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
+    """Write the tables of a season of imported records; complete ones stay as they are."""
     store, basis = Store(folder), {"plan": plan_hash, "records": records.digest}
     names, track = {decision.record_id for decision in records.decisions}, records.track
     agents = {decision.agent.id for decision in records.decisions}
 
-    tables = dict[Table[Any], list[Any]]()
+    tables = dict[RecordTable[Any], list[Any]]()
     if track is not None:
         tables[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
         tables[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
@@ -445,7 +445,7 @@ def write_season(folder: RunFolder, records: FoundSeason, plan_hash: str) -> Non
     tables[rows.TIMES] = [
         rows.SeasonTime(
             decision.record_id, records.days[decision.record_id], decision.agent.id, decision.replicate,
-            # those that were derived from stamps are not mixed with those that were measured
+            # measured times only, not those derived from timestamps
             decision.call.seconds if decision.call.timing_source == "measured" else None,
         )
         for decision in records.decisions
@@ -456,7 +456,7 @@ def write_season(folder: RunFolder, records: FoundSeason, plan_hash: str) -> Non
 
 
 def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Everything that agents were shown or acted on, where no price file says what there was."""
+    """Return all instruments that agents were shown or acted on, for records without a price file."""
     used = {decision.context_id for decision in decisions}
     names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
     for _, context in store.each_context(used):
@@ -466,7 +466,7 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 
 def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
-    """The source files of the records, by name, as they were imported last."""
+    """Return the source files of the records as last imported, by path."""
     if market.format not in importers.IMPORTERS:
         problems.append(
             Problem("market.format", str(UnknownNameError("format", market.format, tuple(importers.IMPORTERS))))

@@ -1,4 +1,4 @@
-"""Everything that is measured of a judged season, from its tables: numbers with their denominators and intervals."""
+"""The measurements of a judged season, computed from its tables, with denominators and intervals."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 Composites = Mapping[str, Mapping[str, float]]
-"""By agent and then judge; a judge without a usable grade is left out."""
+"""The composite by agent and judge; judges without a usable grade are left out."""
 
 Tokens = Mapping[tuple[str, str], float]
-"""How many words an agent wrote for each decision of a period: by agent and period."""
+"""Words per decision, by agent and period."""
 
 PANEL: Final = "panel"
 AXES: Final = ("reasoning", "evidence", "process")
 POINTS: Final = "points"
 _CODES: Final = {"weak": 1, "mixed": 2, "strong": 3}
-_ZERO: Final = 1e-9  # points; sums of floats
+_ZERO: Final = 1e-9  # points; tolerance for sums of floats
 _EFFICIENCY: Final = {
     "absolute": "panel median, reduced in proportion where the median seconds of a decision exceed {reference:g}",
     "relative": "panel median over the median seconds of a decision, the best of the season being 100",
@@ -78,7 +78,7 @@ def season_findings(
     material: SeasonMaterial, judged: SeasonJudgments, rng: np.random.Generator, sheets: Sequence[Datasheet] = (),
     people: measure_people.Labels | None = None,
 ) -> tuple[list[Measurement], tuple[SeasonRow, ...]]:  # fmt: skip
-    """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
+    """Compute all measurements of a judged season (with ``people``, also judges against people), and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
     names = [agent.name for agent in season.agents]
@@ -101,7 +101,7 @@ def season_findings(
     families, tokens = {agent.name: agent.family for agent in season.agents}, written(material)
     earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table if row.total is not None]) > 1
-    # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
+    # As in `decide_season`: rankings and comparisons with a baseline share the error rate.
     baseline = SeasonGates().baseline
     shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == baseline for one in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
@@ -114,7 +114,7 @@ def season_findings(
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
     ]
-    states: dict[str, Counter[str]] = defaultdict(Counter)  # of a judge's replies
+    states: dict[str, Counter[str]] = defaultdict(Counter)  # by judge, the states of its replies
     for grade in judged.grades:
         outcome = grade.score.outcome
         states[grade.judge].update([grade.score.grades.state, *([] if outcome is None else [outcome.state])])
@@ -141,7 +141,7 @@ def season_findings(
 def replies_lacking(
     grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing
 ) -> tuple[dict[str, dict[str, JSON]], dict[str, str]]:
-    """What each judge lacks of whom, if it lacks anything, and the judges that lack too much, each with the reason."""
+    """Return the missing replies of each judge by agent, and the judges that lack too many, with the reason."""
     usable: dict[tuple[str, str, str, str, int], bool] = {}
     for grade in grades:
         if grade.agent in agents:
@@ -156,7 +156,7 @@ def replies_lacking(
     if left_out and missing.on_excess == "stop":
         words = "; ".join(f"judge {judge}: {reason}" for judge, reason in left_out.items())
         raise LedgerError(f"too many replies are missing: {words}")
-    if len(left_out) == len(judges):  # all lack too much of some agent: it has no number
+    if len(left_out) == len(judges):  # if every judge is over a limit, none is left out
         left_out = {}
     lacking: dict[str, dict[str, JSON]] = {
         judge: {**measure_panel.lacking_records(tuple(agents), replies, at), "left_out": left_out.get(judge, "")}
@@ -168,7 +168,7 @@ def replies_lacking(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonScores:
-    """What the judges of a season gave, by agent, then by judge, trial, period or replicate."""
+    """The scores of a season's judges by agent, and then by judge, trial, period or replicate."""
 
     agents: tuple[str, ...]
     families: Mapping[str, str]
@@ -180,12 +180,12 @@ class SeasonScores:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the judges."""
         return tuple(self.families)
 
 
 def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
-    """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
+    """Arrange the grades of ``agents`` as scores; judges in ``left_out`` have none."""
     chosen = (grade for grade in grades if grade.agent in agents)
     rows = sorted(chosen, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
     complete: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
@@ -218,7 +218,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
 
 
 def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
-    """The composite of every agent by every judge, the mean over trials."""
+    """Return the composite of every agent by every judge, averaged over trials."""
     return {
         agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
         for agent, row in scores.items()
@@ -226,7 +226,7 @@ def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
 
 
 def written(material: SeasonMaterial) -> Tokens:
-    """How many words of rationale every agent wrote in each period, per decision: a short week is no terse one."""
+    """Return the words of rationale per decision, by agent and period: a short period is not a terse one."""
     words: dict[tuple[str, str], list[int]] = defaultdict(list)
     for agent, steps in material.steps.items():
         for step in steps:
@@ -235,12 +235,12 @@ def written(material: SeasonMaterial) -> Tokens:
     return {key: fmean(counts) for key, counts in words.items()}
 
 
-# --- The table of a season and what stands behind each of its rows: totals, composites, axes, and noise floors --------
+# --- The table of a season: totals, composites, axes, and noise floors ------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class SeasonTotals:
-    """The totals of a season with the noise that they are told apart by."""
+    """The totals of a season, with the noise floors for comparing them."""
 
     scores: SeasonScores
     plan: ScoringPlan
@@ -253,7 +253,7 @@ class SeasonTotals:
     trials: int
 
     def table_without(self, gone: Collection[str] = ()) -> tuple[SeasonRow, ...]:
-        """The table that the other judges make."""
+        """Return the season table without the judges in ``gone``."""
         rows = [
             Contestant(
                 agent, {judge: points for judge, points in row.items() if judge not in gone}, self.times[agent].seconds,
@@ -269,20 +269,20 @@ class SeasonTotals:
         return self.table_without()
 
     def row(self, agent: str) -> SeasonRow:
-        """The row of an agent."""
+        """Return the row of an agent."""
         return next(row for row in self.table if row.contestant == agent)
 
     def without(self, judges: Collection[str]) -> dict[str, float]:
-        """The totals that the other judges make; agents without one of them are left out."""
+        """Return the totals without these judges; agents without a total are left out."""
         return {row.contestant: row.total for row in self.table_without(judges) if row.total is not None}
 
 
 def season_totals(
     scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, silent: Collection[str] = ()
 ) -> SeasonTotals:
-    """The totals of a season, with noise floors from replicate decisions and repeated gradings."""
+    """Compute the totals of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {}
-    for agent in scores.agents:  # the panel's median of each replicate that all judges of the agent's have graded
+    for agent in scores.agents:  # the panel's median in each replicate that all judges of the agent graded
         mine = scores.replicates.get(agent, {})
         panel = {judge for row in mine.values() for judge in row}
         floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]])
@@ -290,7 +290,7 @@ def season_totals(
     def heard_of(rows: Mapping[str, V]) -> dict[str, V]:
         return {agent: row for agent, row in rows.items() if agent not in silent}
 
-    # judges agree on an empty record, and that says nothing about them
+    # agreement on an empty record says nothing about judges
     active = scores if not silent else replace(
         scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=heard_of(scores.whole),
         composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
@@ -298,7 +298,7 @@ def season_totals(
     )  # fmt: skip
     graded = [trials for row in active.whole.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
-    gradings = []  # the panel's median of one agent's whole record in each trial that all its judges have
+    gradings = []  # the panel's median of an agent's whole record, in each trial that all its judges have
     for agent in active.agents:
         every = active.whole[agent].values()
         common = set.intersection(*(set(trials) for trials in every)) if every else set()
@@ -312,7 +312,7 @@ def season_totals(
 
 
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
-    """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
+    """Yield ``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     scores, plan = totals.scores, totals.plan
     for agent in scores.agents:
         row, labels, by_judge, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
@@ -321,7 +321,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             assert agreement is not None
             assert standing is not None
             points = (agreement.low, agreement.high, row.total)
-            # how far noise alone moves one judge's composite past a boundary, which does not move
+            # how far noise alone moves one judge's composite past a fixed boundary
             still = NoiseFloor(None, 1, 2, 1, "identical repetitions")
             detail = {
                 **{name: getattr(agreement, name) for name in ("low", "median", "high")},
@@ -392,23 +392,23 @@ def _noise(
 
 
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
-    """``season.judge_noise``: how far one judge's composites of the same record lie apart."""
+    """Yield ``season.judge_noise``: the spread of one judge's composites of the same record."""
     for judge in scores.judges:
         rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
         floor = noise_floor([[score.composite for score in row] for row in rows])
         yield _noise("season.judge_noise", {"judge": judge}, floor, "gradings")
 
 
-# --- Orders of agents, and what judges are like -----------------------------------------------------------------------
+# --- Rankings of agents, and properties of judges ---------------------------------------------------------------------
 
 
 def season_orders(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules,
     claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
+    """Yield differences of graded agents over periods, and what rankings need besides, as `order_measurements`."""
     base = BiasRules() if claims is None else claims
-    # Of the properties of texts only their length is known by period.
+    # Of the covariates of texts, only length is known by period.
     by_length = "log2" in base.covariates
     rules = base.model_copy(update={"length": "log2" if by_length else "off"})
     plan = OrderPlan(inference, rules, LEVEL, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
@@ -441,8 +441,8 @@ def season_people(
     totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: measure_people.Labels,
     plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
-    drawn."""
+    """Yield judges, bands and rankings compared with people's grades (`people_measurements`), on the periods that could
+    be drawn."""
     comparisons = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
     contrasts = [measurement for measurement in orders if measurement.name == "contrast"]
     yield from measure_people.people_measurements(
@@ -455,9 +455,9 @@ def season_comparisons(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder,
     within: Collection[str] = (),
 ) -> Comparisons:  # fmt: skip
-    """The composites of graded agents' periods (``within``: of these alone): each period is a cycle and a cluster."""
+    """Return composites by period for comparing agents (only periods in ``within``); each period is its own cluster."""
     scores = totals.heard
-    # Without any graded period there is an empty one, in which no pair can be compared.
+    # Without graded periods, use one empty period, in which no pair can be compared.
     periods = {name: row for name, row in scores.periods.items() if not within or name in within} or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
     judges = tuple(judge for judge in scores.judges if judge in graded)
@@ -481,7 +481,7 @@ def kappa_measurement(
     scores: SeasonScores, plan: ScoringPlan, level: float, rng: np.random.Generator,
     order: ClusterOrder = "consecutive",
 ) -> Measurement:  # fmt: skip
-    """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
+    """Return ``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
     items = [
@@ -523,16 +523,16 @@ def judge_measurements(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, level: float,
     order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
+    """Yield ``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
-    Self-preference is over the periods that every judge has graded, and over whole records where those are too few.
+    Self-preference is over the periods graded by every judge, or over whole records if those are too few.
     """
     scores, one_judge = totals.heard, len(totals.heard.judges) < 2
 
     def preferred(
         rows: Sequence[tuple[str, str, Mapping[str, float]]], consecutive: bool
     ) -> tuple[dict[str, metrology.SelfPreference], int]:
-        """What a judge gives its own family, over how many periods; rows are (period, agent, composites)."""
+        """Estimate self-preference by judge, with the number of periods; rows are (period, agent, composites)."""
         judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
         complete = [row for row in rows if set(judges) <= set(row[2])]
         if len(judges) < 2 or not complete:
@@ -566,7 +566,7 @@ def judge_measurements(
             (one.low, one.high), one.level, POINTS,
         )  # fmt: skip
     for judge in totals.scores.judges:
-        # how the ranking that one judge would make goes with that of the panel, over the agents that it graded
+        # rank correlation of the totals by this judge alone with the panel's, over the agents that it graded
         others = [other for other in totals.scores.judges if other != judge]
         alone = totals.without(others) if others else {}
         agents, rho, method = sorted(alone), None, ""
@@ -602,7 +602,7 @@ def judge_measurements(
 
 
 def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
-    """``season.author_probe`` of every judge that was asked: how often it named the author, against chance."""
+    """Yield ``season.author_probe`` of every judge probed: its share of correct author guesses, against chance."""
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for guess in guesses:
         rows[guess.judge].append(guess)

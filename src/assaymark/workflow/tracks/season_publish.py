@@ -1,4 +1,4 @@
-"""`assaymark season publish`: what a judged season shows is measured, decided, and made a site."""
+"""`assaymark season publish`: measure and decide a judged season, and write its site."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
-from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
+from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.report.text import tally_words
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeasonPublished(Result):
-    """What was published: the pages, ``verdicts.json``, lines for whoever called, and the season for a notebook."""
+    """A published season: its pages, ``verdicts.json``, lines to print, and the run to display in a notebook."""
 
     pages: tuple[Path, ...]
     file: VerdictFile
@@ -78,7 +78,7 @@ class SeasonPublished(Result):
 def publish_season(
     folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
 ) -> SeasonPublished:  # fmt: skip
-    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
+    """Measure and decide a judged season, write its tables and ``verdicts.json``, and write its site."""
     if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
         raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
@@ -90,7 +90,7 @@ def publish_season(
         from assaymark.workflow.ask import calls_of
 
         decisions = Store(folder).read(DECISIONS)
-        trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
+        trail = SeasonProvenance(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
 
     def write(out: Path) -> None:
@@ -118,7 +118,7 @@ def publish_season(
 def season_records(
     judged: rows.SeasonJudgments, decisions: Iterable[Decision], decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
-    """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
+    """Return every record of a judged season with its calls, except calls about outcomes, which grades do not name."""
     records = []
     for grade in judged.grades:
         row = rows.judgment_row(grade)
@@ -158,9 +158,9 @@ def season_records(
 def decide_judged_season(
     folder: RunFolder,
 ) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, rows.SeasonJudgments]:
-    """Measure and decide a judged season: what its pages show, its datasheets, ``verdicts.json``, and what they are of.
+    """Measure and decide a judged season; returns its run, datasheets, ``verdicts.json``, material and judgments.
 
-    Its tables, ``verdicts.json`` and one certificate a verdict are written.
+    Writes its tables, ``verdicts.json`` and one certificate a verdict.
     """
     stored, store = stored_season(folder), Store(folder)
     if store.digest(rows.GRADES) is None or not store.rows(rows.GRADES):
@@ -224,7 +224,7 @@ def decide_judged_season(
 
 
 def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGates:
-    """The decision rules of a season, and whether its authors may have known what came next."""
+    """Return the decision rules of a season, with notes on possible hindsight of its agents."""
     season = material.season
     limits = season.datasheets
     return SeasonGates(
@@ -248,7 +248,7 @@ def write_season(
 
 
 def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
-    """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot."""
+    """Return languages by their codes, or from TOML files, whose names begin with the code."""
     problems: list[Problem] = []
     catalogues: dict[str, Catalogue] = {}
     for language in codes:
@@ -278,18 +278,18 @@ def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
 
 
 def shipped_languages() -> tuple[Catalogue, ...]:
-    """Every language that comes with the package, English first."""
+    """Return every language of the package, English first."""
     return tuple(catalogue(code) for code in languages())
 
 
-# --- A judged season as its site shows it -----------------------------------------------------------------------------
+# --- The contents of a season's site ----------------------------------------------------------------------------------
 
 
 def season_run(
     stored: LockedSeason, material: SeasonMaterial, judged: rows.SeasonJudgments, measurements: Sequence[Measurement],
     table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Mapping[str, str],
 ) -> index.SeasonRun:  # fmt: skip
-    """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
+    """Return the contents of a season's site; ``sheets`` are the paths of datasheets by judge."""
     season = stored.season
     steps = [step for days in material.steps.values() for step in days]
     days = sorted({step.day for step in steps})
@@ -312,7 +312,7 @@ def season_run(
     return index.SeasonRun(
         season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.data.universe,
         material.scoring, paths, material.steps,
-        {  # over the texts as the judges saw them
+        {  # over the blinded texts
             agent: ledger_view(
                 material.horizon(agent, own_steps), numbers, claims_by_judge(judged.grades, agent), material.contexts
             )
@@ -329,7 +329,7 @@ def season_run(
 def grade_views(
     grades: Iterable[rows.SeasonGrade], built_in: Collection[str] = ()
 ) -> tuple[index.SeasonGradeView, ...]:
-    """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
+    """Return the grades of whole records by agent and judge: means over trials, with the texts of the first trial."""
     by_judge: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
         if one.scope == "whole":
@@ -370,7 +370,7 @@ def grade_views(
 
 
 MISQUOTED: Final = "misquoted"
-"""The rule of a line whose quotation, by a judge, does not stand in the reasons of its step."""
+"""The rule of a line whose quotation by a judge is not in the reasons of its step."""
 
 _MOST_FACTS: Final = 3
 _MOST_QUOTED: Final = 300
@@ -379,7 +379,7 @@ _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def claims_by_judge(grades: Iterable[rows.SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
-    """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
+    """Return the claims that each judge listed for an agent's whole record, in its first trial with a usable reply."""
     claims: dict[str, tuple[HorizonClaim, ...]] = {}
     for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
         if one.agent == agent and one.scope == "whole" and one.score.grades.state == "ok":
@@ -391,10 +391,10 @@ def ledger_view(
     horizon: Horizon, evidence: Mapping[str, Sequence[Evidence]], claims: Mapping[str, Sequence[HorizonClaim]],
     contexts: Mapping[str, Context],
 ) -> tuple[index.SeasonClaimLine, ...]:  # fmt: skip
-    """Every statement of a record that somebody or something can check, by day and then by place."""
+    """Return every checkable statement of a record, by day and position."""
     views: list[index.SeasonClaimLine] = []
     for step in horizon.steps:
-        # what judges say of quotations by their places, and of those that were not found; the numbers at each place
+        # judges' states of quotations by span, and of quotations not found; numbers by span
         said: defaultdict[tuple[int, int, int], dict[str, str]] = defaultdict(dict)
         lost: defaultdict[str, dict[str, str]] = defaultdict(dict)
         numbers: defaultdict[tuple[int, int, int], list[Evidence]] = defaultdict(list)
@@ -405,7 +405,7 @@ def ledger_view(
         for number in evidence.get(step.record_id, ()):
             stop = number.start + len(number.quote)
             around = [span for span in quoted if span[0] == number.part and span[1] <= number.start and stop <= span[2]]
-            if not around:  # the sentence in which the number stands; of an endless one, what is near
+            if not around:  # the sentence with the number, or of a very long one the text near it
                 gaps, size = ends[number.part], len(step.texts[number.part].text)
                 after = bisect_right(gaps, number.start, key=lambda gap: gap[1])
                 start = gaps[after - 1][1] if after else 0
@@ -422,7 +422,7 @@ def ledger_view(
             quote, judges = " ".join(whole.split()), dict(sorted(states.items()))
             if not there:
                 views.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, rule, judges))
-            for one in there:  # the state of a row is its own number's: three numbers have three rows
+            for one in there:  # one row for each number, with its own state
                 names = tuple(dict.fromkeys(one.facts))
                 labels = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 labels += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []

@@ -1,4 +1,4 @@
-"""What a season writes down beside contexts and decisions: what was traded, what it was worth, how it was graded."""
+"""Tables of a season besides contexts and decisions: fills, rejections, values, times, grades, guesses and checks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from assaymark.judging.season.record import AuditState
 from assaymark.judging.season.scoring import HorizonScore
 from assaymark.prompting import ReplyState
 from assaymark.records import Evidence, Judgment, JudgmentStatus, record
-from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
+from assaymark.workflow.tables import EVIDENCE, Column, RecordTable, Store
 
 DELISTED: Final = "delisted"
-"""The kind of a fill that no order asked for: an instrument ended, and its last close was paid out without cost."""
+"""The kind of a fill without an order: a delisted position, paid out at its last close without cost."""
 
 SPLIT: Final = "split"
 DIVIDEND: Final = "dividend"
-"""Kinds of a fill that no order asked for: a corporate action came into force before the orders of its ex-date."""
+"""Kinds of a fill without an order: a corporate action, applied before the orders of its ex-date."""
 
 
 @record
 class SeasonFill:
-    """What changed it on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it."""
+    """A change of a portfolio on ``day``: signed units, price, and cost. ``record_id`` is the decision behind it."""
 
     day: str
     agent: str
@@ -40,7 +40,7 @@ class SeasonFill:
 
 @record
 class SeasonRejection:
-    """An order, or what was cut off one, that was not carried out on ``day``, with the sentence its agent is shown."""
+    """An order, or the part cut off one, that was not executed on ``day``, with the sentence shown to its agent."""
 
     day: str
     agent: str
@@ -54,7 +54,7 @@ class SeasonRejection:
 
 @record
 class SeasonNav:
-    """One agent's book after ``day``, valued at the last known closes; ``stale`` names those of earlier days."""
+    """An agent's portfolio after ``day``, valued at the last known closes; ``stale`` lists those of earlier days."""
 
     day: str
     agent: str
@@ -68,7 +68,7 @@ class SeasonNav:
 
 @record
 class SeasonTime:
-    """The seconds that one decision took: of one attempt, without queueing and retries. None where unknown."""
+    """The seconds of one decision: of one attempt, without queueing and retries. None if unknown."""
 
     record_id: str
     day: str
@@ -78,12 +78,12 @@ class SeasonTime:
 
 
 GradeScope = Literal["whole", "period", "replicate"]
-"""What was graded: a whole record; a period of it, for orders; the decisions of one replicate, for noise floors."""
+"""The part of a record that is graded: all of it, a period (for rankings), or one replicate (for noise floors)."""
 
 
 @record
 class SeasonGrade:
-    """One judge's score of one agent's record, or of a part of it, in one trial."""
+    """A judge's score of an agent's record, or of a part of it, in one trial."""
 
     agent: str
     judge: str
@@ -100,7 +100,7 @@ class SeasonGrade:
 
 @record
 class SeasonGuess:
-    """One guess of a judge at who made a record; ``guess`` is None where ``state`` says that the reply is no guess."""
+    """A judge's guess at the author of a record; None if the reply is unusable, as ``state`` says."""
 
     author: str
     judge: str
@@ -114,7 +114,7 @@ class SeasonGuess:
 
 @record
 class SeasonCheck:
-    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile."""
+    """Checks of an agent's record against itself: how many fill, cash and position checks, and how many reconcile."""
 
     agent: str
     kind: str
@@ -125,7 +125,7 @@ class SeasonCheck:
 
 @record
 class SeasonReplaced:
-    """What blinding did with one name in one agent's record: how often it was replaced or kept, and why."""
+    """The number of times that blinding replaced, or kept, one name in an agent's record, and why."""
 
     agent: str
     name: str
@@ -140,11 +140,11 @@ _TYPES: Final = {
     "Mapping[str, float]": pa.map_(pa.string(), pa.float64()),
     "tuple[str, ...]": pa.list_(pa.string()),
 }
-"""Of columns, by the types of fields; all others are texts."""
+"""Arrow types of columns by the types of fields; all others are strings."""
 
 
-def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> Table[Any]:
-    """A table of rows of some kind, sorted by the fields that ``order`` names; without ``names`` it has all fields."""
+def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> RecordTable[Any]:
+    """Return a table sorted by the fields in ``order``; its columns are ``names``, by default all fields."""
 
     def column(field: str, declared: str) -> Column:
         if declared.startswith("Mapping"):
@@ -156,33 +156,33 @@ def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool =
     key, declared = attrgetter(*order.split()), kind.__annotations__
     types = {field: str(declared[field]).removesuffix(" | None") for field in names.split() or declared}
     columns = {field: (_TYPES.get(kind, pa.string()), column(field, kind)) for field, kind in types.items()}
-    return Table(name, kind, columns | more, lambda row, _: key(row), flat)
+    return RecordTable(name, kind, columns | more, lambda row, _: key(row), flat)
 
 
-FILLS: Final[Table[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
-REJECTIONS: Final[Table[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
-NAVS: Final[Table[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
-TIMES: Final[Table[SeasonTime]] = _table("times", SeasonTime, "record_id")
-"""The only table of a season that differs from one run to the next: it holds what was measured."""
+FILLS: Final[RecordTable[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
+REJECTIONS: Final[RecordTable[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
+NAVS: Final[RecordTable[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
+TIMES: Final[RecordTable[SeasonTime]] = _table("times", SeasonTime, "record_id")
+"""The only table of a season that differs between equal runs, because it holds measured times."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
-"""Books that nobody decided about (``agent`` is the baseline's name), day by day like those of the agents."""
+"""Values of baselines day by day; ``agent`` is the name of the baseline."""
 
-GRADES: Final[Table[SeasonGrade]] = _table(
+GRADES: Final[RecordTable[SeasonGrade]] = _table(
     "grades", SeasonGrade, "scope period replicate agent judge trial",
     "agent judge family scope period first last trial replicate steps", flat=False,
     composite=(pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
 )  # fmt: skip
-GUESSES: Final[Table[SeasonGuess]] = _table(
+GUESSES: Final[RecordTable[SeasonGuess]] = _table(
     "guesses", SeasonGuess, "author judge period trial", "author judge period state guess call_key trial options"
 )
-CHECKS: Final[Table[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
-REPLACED: Final[Table[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
+CHECKS: Final[RecordTable[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
+REPLACED: Final[RecordTable[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonJudgments:
-    """What judging left: grades and guesses, every number beside its material, and what blinding did."""
+    """The results of judging: grades, author guesses, checked numbers, and replaced names."""
 
     grades: tuple[SeasonGrade, ...]
     guesses: tuple[SeasonGuess, ...]
@@ -191,7 +191,7 @@ class SeasonJudgments:
 
     @classmethod
     def read(cls, store: Store) -> SeasonJudgments:
-        """From the tables of a run folder."""
+        """Read them from the tables of a run folder."""
         return cls(*(tuple(store.read(table)) for table in (GRADES, GUESSES, EVIDENCE, REPLACED)))
 
 
@@ -205,7 +205,7 @@ _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
 
 
 def judgment_row(grade: SeasonGrade) -> Judgment:
-    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
+    """Return a grade as a judgment of a trajectory named ``AGENT``, ``AGENT/PERIOD`` or ``AGENT/rREPLICATE``."""
     grades, score = grade.score.grades, grade.score.score
     within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
     names = ("reasoning", "evidence", "process", "composite", "outcome")
@@ -219,8 +219,8 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
 
 
 def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
-    cluster: itself, as claims of a season have it."""
+    """Return (period, agent) of each period record, for periods in which all graded agents have grades, and the cluster
+    of each period: itself, as in the claims of a season."""
     by_period: dict[str, set[str]] = {}
     for grade in grades:
         if grade.scope == "period" and grade.score.score is not None:
