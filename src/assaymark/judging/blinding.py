@@ -61,28 +61,28 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     """Replace every name in ``text`` by a neutral token, except inside the strings of ``keep``.
 
     Case, accents, width and invisible characters are ignored; hyphens, spaces, dots and underscores within a name may
-    be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version that trails a name goes with it. Longer names are
-    replaced before shorter ones. A name must stand as a word of its own; scripts written without spaces need no
-    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are taken out as well.
+    be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version after a name is replaced with it. Longer names are
+    replaced before shorter ones. A name must be a separate word; scripts written without spaces need no
+    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are replaced as well.
 
     Tokens are lettered by first appearance in ``text``, so neither the other names nor their order changes a letter,
-    and the same text by authors of other names reads the same. Within a text a name always has the same token, and
-    different names have different ones (beyond 702 names, which share the last); writings of a name that differ in
-    case or separators share one. Tokens that already stand in the text are left alone and not given again, so that
-    blinding twice is blinding once.
+    and the same text by authors with other names blinds to the same result. Within a text a name always has the same
+    token, and different names have different ones (names beyond 702 share the last); spellings of a name that differ in
+    case or separators share one. Tokens already in the text are kept and not assigned again, so that blinding is
+    idempotent.
 
     Parameters
     ----------
     names : iterable of str
-        What to replace, in any order; see `blinding_names`.
+        Names to replace, in any order; see `blinding_names`.
     keep : iterable of str
-        What must survive byte for byte, such as tickers and company names in the universe. ``keep`` wins over
-        ``names``: of a name that only partly lies in a kept string, the rest is replaced.
+        Strings to preserve exactly, such as tickers and company names in the universe. ``keep`` has priority over
+        ``names``: of a name that is only partly inside a kept string, the rest is replaced.
 
     Raises
     ------
     InputError
-        ``names`` or ``keep`` is a single string, which would be read letter by letter, or holds anything but strings.
+        ``names`` or ``keep`` is a single string, which would be read letter by letter, or contains non-strings.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def holm(p: ArrayLike) -> Floats:
     Parameters
     ----------
     p : float array of shape (m,)
-        Unadjusted p-values in 0..1, in any order. A contrast that could not be tested keeps its place with p = 1.
+        Unadjusted p-values in 0..1, in any order. A contrast that could not be tested must be included with p = 1.
 
     Returns
     -------

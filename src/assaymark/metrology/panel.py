@@ -414,8 +414,8 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
     """Measure levels, rankings and discoveries of each judge alone and of the panel (ValueBlindBench section 5.4).
 
-    Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
-    Holm family as the panel.
+    Every judge is tested on the same trajectories, by a cluster t that weights clusters by their records, in a Holm
+    family that includes the panel.
     """
     judges, agents = panel.table.judges, panel.table.agents
     for j, judge in enumerate(judges):

@@ -46,7 +46,7 @@ class Backtest:
     days : int array of shape (n_trades,)
         The closes at which any strategy traded.
     before : float array of shape (..., n_trades, n_assets)
-        The drifted weights just before the trade at ``days``; what is missing to 1 is cash.
+        The drifted weights just before the trade at ``days``; the remainder to 1 is cash.
     """
 
     nav: Floats
@@ -290,7 +290,7 @@ class Drawdown:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Performance figures; ``None`` is undefined, and ``undefined`` says why. Shares, not percent.
+    """Performance figures; ``None`` is undefined, and ``undefined`` has the reason. Shares, not percent.
 
     Attributes
     ----------

@@ -538,8 +538,8 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
           single asset, the one of largest excess per volatility, and is returned. A benchmark may prefer equal weight.
         - ``zero-variance``: an asset without variance earns more than ``rf``: the ratio is infinite; all is in the best
           such asset.
-        - ``unbounded``: a mix of assets has no variance that can be told from rounding, and earns more than ``rf``: the
-          ratio is infinite; the mix is returned.
+        - ``unbounded``: a mix of assets has no variance beyond rounding and earns more than ``rf``: the ratio is
+          infinite; the mix is returned.
         - ``empty``: nothing is allowed; equal weight over all assets.
 
     Raises
@@ -605,7 +605,7 @@ def min_variance(cov: ArrayLike) -> Solution:
     Solution
         ``optimal``; ``duplicates`` (optimal, and twins share their weight equally); or ``zero-variance``: an asset has
         no variance (all such assets get equal weight), or a mix has none, which happens with fewer days than assets and
-        says more about the sample than about the risk.
+        is a property of the sample rather than of the risk.
 
     Raises
     ------

@@ -151,7 +151,7 @@ def brief_of(task: Task) -> Brief:
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
     """Yield the pairs of one task, which depend only on the seed and this task.
 
-    The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none.
+    The ladder, texts of equal quality, fillers, and identical or nearly identical pairs.
     """
     drawn, brief = _Drawn(task, seed), brief_of(task)
     pairs: list[Draft] = []

@@ -57,7 +57,7 @@ def detection_threshold(
 
     The shares are first made non-decreasing (pool adjacent violators, weighted by ``n``), then joined by straight
     lines between the measured steps; the threshold is where that curve first reaches the target (Judge Datasheet
-    eq. 10). Smaller is a finer instrument. A censored value is a bound and must not be compared as a number.
+    eq. 10). Smaller means more sensitive. A censored value is a bound and must not be compared as a number.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
 
     A signal is a call with the better text in slot 1, a noise one with it in slot 2; a hit and a false alarm are the
     calls of each kind that named slot 1. 0 is no discrimination. Half a call is added to each count and one to each
-    total, so that perfect shares stay finite: then the number is set by the correction and grows with the design, and
-    10 + 10 calls at ceiling give 3.3812.
+    total, so that perfect shares stay finite: at ceiling the correction determines d', which then increases with the
+    number of calls; 10 + 10 calls give 3.3812.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
     Returns
     -------
     float
-        In standard deviations; negative where the worse text wins.
+        In standard deviations; negative if the worse text wins.
 
     Raises
     ------
