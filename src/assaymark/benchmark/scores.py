@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.errors import UnknownNameError
-from assaymark.portfolio.optimisers import SLACK, Findings, Floats
+from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
 # What a model says on one date, what was true, and what came of it: types that the whole benchmark shares
 
@@ -144,7 +144,7 @@ RISK_FLOOR: Final = 1e-6
 """Least denominator of the relative errors of S5, equation 14."""
 
 
-class Checks(Findings):
+class Checks(Validator):
     """Checks of what scores are computed from. A vector that is none comes back empty, and then `settle` raises."""
 
     def convention(self, name: str) -> None:

@@ -18,7 +18,7 @@ from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import (
     Test,
-    Tested,
+    TestSet,
     bootstrap_tests,
     flip_tests,
     holm_rows,
@@ -465,12 +465,12 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
             p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
-    drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
+    drawn: tuple[tuple[Test, Callable[..., list[TestSet]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
         p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
-            tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
+            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
             p_values[name][[*some]] = [test.p for test in tests]
     return p_values

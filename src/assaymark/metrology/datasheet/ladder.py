@@ -367,7 +367,7 @@ _CALLER: Final = "pointwise_measurements"
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
+class _ScoredTexts:
     """Scored texts: their scores, task names, task indices and levels, each [n]."""
 
     scores: Floats
@@ -376,7 +376,7 @@ class _Texts:
     levels: Floats
 
     @classmethod
-    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _Texts | None:
+    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _ScoredTexts | None:
         """Check the arrays of one kind of texts; None if there are no texts."""
         if not checks.array(_CALLER, f"{kind}scores", scores).size:
             return None
@@ -425,8 +425,8 @@ def pointwise_measurements(
         vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
                       "mean score of rationales without content", "score points",
                       {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
-    ladder = _Texts.of("", scores, tasks, levels)
-    filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
+    ladder = _ScoredTexts.of("", scores, tasks, levels)
+    filled = _ScoredTexts.of("filler_", filler_scores, filler_tasks, filler_levels)
     verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
                                  "tasks")  # fmt: skip
     if filled is not None:
@@ -470,7 +470,7 @@ def pointwise_measurements(
 
 
 def _earned(
-    ladder: _Texts | None, filled: _Texts, tokens: ArrayLike, scale: Scale
+    ladder: _ScoredTexts | None, filled: _ScoredTexts, tokens: ArrayLike, scale: Scale
 ) -> tuple[Floats, list[str], dict[str, JSON]]:
     """Compute the score gain per 100 added words by task; also return the tasks and the measurement's detail."""
     base = {} if ladder is None else ladder.by_text(ladder.scores)
