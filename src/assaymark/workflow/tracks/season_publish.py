@@ -33,7 +33,7 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
-from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
+from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.text import clean
@@ -89,7 +89,7 @@ def publish_season(
         from assaymark.workflow.ask import calls_of
 
         decisions = Store(folder).read(DECISIONS)
-        trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
+        trail = SeasonProvenance(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
 
     def write(out: Path) -> None:
