@@ -17,7 +17,7 @@ from order_records import BOOK, CONSTRAINTS, PRICES, context, decision, reconcil
 
 from assaymark import judging
 from assaymark.errors import InputError, ModelError
-from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, oracle_score
+from assaymark.judging.arithmetic_oracle import QUANTITIES, QuantityCheck, oracle_score
 from assaymark.portfolio import fee_of, settle
 from assaymark.protocol import parse_study
 from assaymark.records import Action, Constraint, Derivation
@@ -228,7 +228,7 @@ def test_an_injection_changes_nothing():
 
 
 def reconciliation(verdicts):
-    return {name: Part(name, verdicts.get(name, "absent")) for name in QUANTITIES}
+    return {name: QuantityCheck(name, verdicts.get(name, "absent")) for name in QUANTITIES}
 
 
 @given(

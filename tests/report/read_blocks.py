@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from assaymark.report import Beside, Block, Facts, Figure, Group, Items, Page, Section, Table, Text, plain
+from assaymark.report import Block, Columns, Figure, Group, Items, Page, Prose, Section, Table, Terms, plain
 
 
 def blocks_of(part: Page | Section | Group | Iterable[Block]) -> Iterator[Block]:
@@ -18,7 +18,7 @@ def blocks_of(part: Page | Section | Group | Iterable[Block]) -> Iterator[Block]
         yield block
         if isinstance(block, Group):
             yield from blocks_of(block)
-        elif isinstance(block, Beside):
+        elif isinstance(block, Columns):
             for column in block.columns:
                 yield from blocks_of(column)
         elif isinstance(block, Figure) and block.table is not None:
@@ -41,19 +41,19 @@ def rows(table: Table) -> list[tuple[str, ...]]:
 
 def notes(part: Any) -> list[str]:
     """The paragraphs of a part in plain words."""
-    return [plain(block.body) for block in blocks_of(part) if isinstance(block, Text)]
+    return [plain(block.body) for block in blocks_of(part) if isinstance(block, Prose)]
 
 
 def facts(part: Any) -> dict[str, str]:
     """The facts of a part, each with its note."""
-    return {term: plain(value) for one in blocks_of(part) if isinstance(one, Facts) for term, value in one.rows}
+    return {term: plain(value) for one in blocks_of(part) if isinstance(one, Terms) for term, value in one.rows}
 
 
 def words(part: Any) -> str:
     """Everything that a part says."""
     said = [plain(part.lead)] if isinstance(part, Page | Section) else []
     for block in blocks_of(part):
-        if isinstance(block, Text):
+        if isinstance(block, Prose):
             said.append(plain(block.body))
         elif isinstance(block, Items):
             said += [plain(one) for one in block.items]  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from markup import made_problems
 from outline import read, words
 
 from assaymark.report import (
-    FrontRun,
+    SiteEntry,
     front_of_benchmark,
     front_of_judges,
     front_of_season,
@@ -41,7 +41,7 @@ def parts_of() -> tuple:
 
 
 @cache
-def runs() -> dict[str, FrontRun]:
+def runs() -> dict[str, SiteEntry]:
     bench, season, sheets = parts_of()
     return {
         "bench": front_of_benchmark(bench), "season": front_of_season(season, CATALOGUES[0]),

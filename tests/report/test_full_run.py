@@ -17,10 +17,10 @@ from read_blocks import words as said_by
 from assaymark.claims import certificate_name, kind_of
 from assaymark.records import AGGREGATE, StabilityFinding
 from assaymark.report import (
+    ClaimQuote,
     Figure,
     Items,
     Linked,
-    Quote,
     RunIndex,
     Table,
     measured_links,
@@ -238,7 +238,7 @@ def test_two_agents_within_the_margin_are_no_order_and_a_cell_is_no_agent():
     assert "cell_a" not in index.agents
     assert index.status(AGGREGATE) == "publish"
     assert [(tier.rank, tier.ranked) for tier, *_ in pages_of.board(index)] == [("1 to 5", False)]
-    assert [sum(isinstance(one, Quote) for one in view.claims) for view in said_levels(index)] == [1, 1, 0]
+    assert [sum(isinstance(one, ClaimQuote) for one in view.claims) for view in said_levels(index)] == [1, 1, 0]
     kept = book(runs.realistic(), verdicts=tuple(replace(v, publication_level="no-claim") for v in claims))
     assert [group.text for group in withheld_groups(kept)] == [
         "That Badger and Otter score alike on the overall score.",
@@ -330,7 +330,7 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
 def test_an_unsupported_card_stops_at_its_check_and_names_no_order():
     pair = all_cards()[runs.above("Otter", "Badger", AGGREGATE).id]
     assert "certificates/above" not in plain(dict(pair.facts)["Certificate"])
-    assert not any(isinstance(one, Quote) for one in pair.blocks)
+    assert not any(isinstance(one, ClaimQuote) for one in pair.blocks)
     assert said_by(pair.blocks).startswith("Any ranking of Badger and Otter on the overall score.")
     assert checks_of(pair) == {
         "Agreement": ("κ 0.51 in prose; 0.40 needed", ""),

@@ -14,7 +14,7 @@ from assaymark.claims import Rules, governing_agreement, index
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, Rationale, StabilityFinding
 from assaymark.report import (
-    Quote,
+    ClaimQuote,
     RunIndex,
     Table,
     evidence_section,
@@ -212,7 +212,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
     )
     plain, turned = (
         [
-            [claim.sentence for claim in (*view.claims, *view.more) if isinstance(claim, Quote)]
+            [claim.sentence for claim in (*view.claims, *view.more) if isinstance(claim, ClaimQuote)]
             for view in said_levels(version)
         ]
         for version in (book(), book(measurements=other))

@@ -291,7 +291,7 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged, found):
     agent, error = general.detail["agent"], general.detail["error"]
     assert general.value == pytest.approx(agent / (agent + error))
     missing = {one.state for one in found.values() if one.name.startswith("panel.") and one.state != "ok"}
-    for words in (season_pages.Words(catalogue(language)) for language in languages()):
+    for words in (season_pages.Language(catalogue(language)) for language in languages()):
         assert all(words.has(f"state.{state}") for state in missing)
 
 

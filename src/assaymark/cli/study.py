@@ -17,6 +17,7 @@ from assaymark.cli import options as opts
 from assaymark.cli import start as tables
 from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, emit, examples, option, working
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.report.text import tally_words
 from assaymark.text import count_of
 from assaymark.workflow import RunFolder
 
@@ -284,8 +285,7 @@ def claim(
         if len(runs or ()) != 1:
             opts.fail_usage(ctx, "give a run folder, or --verify CERTIFICATE")
         file = workflow.claim_study(RunFolder((runs or [Path()])[0]))
-        tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-        emit(ctx, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
+        emit(ctx, file, [f"{tally_words(file.tally)}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
     results = {path: workflow.verify_certificate(path) for path in verify}

@@ -1,4 +1,4 @@
-"""What was knowable when: instruments, history, as-of views, regimes, correlation, the synthetic market, sources."""
+"""Market data with point-in-time views: instruments, history, regimes, correlation, the synthetic market, sources."""
 
 # ruff: noqa: I001  # names in packed lines
 

@@ -1,4 +1,4 @@
-"""Decision cycles: an hour of minutes, sanitised, with features, a drawn book and drawn limits."""
+"""Decision cycles: an hour of minute bars, sanitised, with features, a random portfolio and random limits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record
 
-# One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere
+# One-minute bars on demand, from a counter-based generator keyed by (seed, instrument, day); they are not stored
 
 SESSION = 390
-"""Minutes of a trading day, ending at the close; crypto trades all 1,440."""
+"""Minutes of a trading day, ending at the close; crypto trades for all 1,440."""
 
 _CLOSE = 21 * 3600
 _DECIMALS = 6
@@ -33,7 +33,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars of one instrument as they come: ``times`` (int64, seconds since 1970 in UTC), float prices and volume."""
+    """Bars of one instrument, oldest first: ``times`` (int64, seconds since 1970 in UTC), float prices and volume."""
 
     instrument: str
     times: np.ndarray
@@ -44,19 +44,19 @@ class Bars:
     volume: np.ndarray
 
     def part(self, rows: slice) -> Bars:
-        """Some of the bars."""
+        """Return the bars of some rows."""
         columns = (self.times, self.open, self.high, self.low, self.close, self.volume)
         return Bars(self.instrument, *(column[rows] for column in columns))
 
 
 def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
-    """The generator of one instrument and day: Philox, whose key is a hash of the three."""
+    """Return the random generator of one instrument and day: Philox, keyed by a hash of seed, instrument and day."""
     key = hashlib.sha256(f"{seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
 
 
 def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> Bars:
-    """One-minute bars that open at the day's open, close at its close, and span exactly its high and low."""
+    """Draw one-minute bars that start at the day's open, end at its close, and span exactly its high and low."""
     row = int(np.searchsorted(market.days, day))
     if row == market.days.size or market.days[row] != day:
         raise InputError("minutes", [f"the market has no day {day}"])
@@ -72,7 +72,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     n = 1440 if whole_day else SESSION
     rng = generator(market.seed, instrument, day)
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
-    # A walk pinned at both ends, of about the day's range, reflected at the edges of the range until it lies inside.
+    # A random walk pinned at both ends, of about the day's range, reflected at its edges to stay inside.
     span = float(np.log(top / bottom))
     ends = np.log([first, last])
     walk = np.concatenate([[0.0], np.cumsum(rng.standard_t(5, n) * rush)])
@@ -108,14 +108,14 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileMinutes:
-    """Minutes of a file with the days of each regime. Made by `minutes_from_file`."""
+    """Minute bars from a file, with the days of each regime. Made by `minutes_from_file`."""
 
     bars: Mapping[str, Bars]
     classes: Mapping[str, str]
     windows: Mapping[str, tuple[date, date]]
 
     def days_of(self, regime: str) -> np.ndarray:
-        """The days of a regime on which any instrument has a bar (datetime64[D])."""
+        """Return the days of a regime on which any instrument has a bar (datetime64[D])."""
         if regime not in self.windows:
             raise UnknownNameError("regime", regime, tuple(self.windows))
         first, last = (np.datetime64(day, "D") for day in self.windows[regime])
@@ -126,7 +126,7 @@ class FileMinutes:
         return span
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
-        """The unbroken minutes at the end of a day; None where there are none."""
+        """Return the unbroken run of minutes at the end of a day; None if there is none."""
         bars = self.bars[instrument]
         start = int(day.astype("datetime64[D]").astype(np.int64)) * _DAY
         low, high = np.searchsorted(bars.times, [start, start + _DAY])
@@ -136,7 +136,7 @@ class FileMinutes:
         return bars.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
 
     def ranges(self) -> tuple[PriceSlice, PriceSlice]:
-        """Daily lows and highs."""
+        """Compute the daily lows and highs."""
         days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()]))
         low, high = (np.full((days.size, len(self.bars)), np.nan) for _ in range(2))
         for column, bars in enumerate(self.bars.values()):
@@ -149,7 +149,7 @@ class FileMinutes:
 
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
-    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
+    """Read minute bars from a CSV or Parquet file: time, instrument, open, high, low, close, volume; class optional."""
     from assaymark.market.files import numbers, read_price_table
 
     table = read_price_table(path)
@@ -192,25 +192,25 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     return FileMinutes(bars, classes, dict(windows))
 
 
-# Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe
+# Removing dates, names and price levels from bars (ValueBlindBench section 3.2), and the date-leakage check
 
 
 def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[tuple[Bars, ...], Mapping[str, str]]:
-    """Bars rebased, with times as offsets and under neutral names in a drawn order, and whose each name is."""
+    """Rebase bars, replace times by offsets and names by neutral ones in random order; map new names to old ones."""
     problems = [Problem(path.instrument, "has bars missing inside the period")
                 for path in bars if not np.isfinite(path.close).all()]  # fmt: skip
     problems += [Problem(path.instrument, "has other times than the first series")
                  for path in bars if not np.array_equal(path.times, bars[0].times)]  # fmt: skip
     if not bars or problems:
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # names that say nothing
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # for neutral names
     names = ["Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(len(bars))]
     drawn = [bars[int(place)] for place in rng.permutation(len(bars))]
     rebased = []
     for name, path in zip(names, drawn, strict=True):
-        # Without level, date and name. Rounded, so that the level cannot be read off the last digits.
+        # Without level, date and name. Rounded, so that the last digits do not reveal the level.
         scale, mean = base / path.close[0], float(path.volume.mean())
         opened, high, low, close = (np.round(p * scale, 4) for p in (path.open, path.high, path.low, path.close))
         volume = np.round(path.volume / mean if mean > 0 else path.volume, 3)
@@ -220,7 +220,7 @@ def sanitise(
 
 @dataclass(frozen=True, slots=True)
 class ProbeMatch:
-    """Where a series fits its history best."""
+    """The best match of a series in a history; ``found`` if its correlation reaches the limit."""
 
     column: int
     row: int
@@ -230,10 +230,10 @@ class ProbeMatch:
 
 
 def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) -> ProbeMatch:
-    """Look for a series in a history by the correlation of its returns with those of every place in every column."""
+    """Search a series in a history: correlate its returns with those at every row of every column."""
     if closes.size < 10 or not np.isfinite(closes).all() or np.ptp(closes) == 0:
         raise NotMeasurableError("the date probe needs at least 10 prices without holes that move")
-    # Correlation of the wanted returns with every stretch of every column, shape (n_places, n_instruments).
+    # Correlation of the wanted returns with every window of every column, shape (n_windows, n_instruments).
     wanted, moves = np.diff(np.log(closes)), np.diff(np.log(history), axis=0)
     scores = np.empty((0, moves.shape[1]))
     if moves.shape[0] >= wanted.size:
@@ -257,7 +257,7 @@ PROBES: Final = {"mechanical": "date-leakage check by price ranges", "model": "d
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """How often a probe named the right day (or month), sanitised and not."""
+    """Hits of a date-leakage check: how often it named the right day (or month), on sanitised bars and on a control."""
 
     probe: str
     asked: int
@@ -271,12 +271,12 @@ class ProbeResult:
 
     @property
     def can_date(self) -> bool:
-        """Whether the probe dates what was not sanitised."""
+        """True if the check dates enough of the unsanitised control cycles to have any power."""
         return self.control_hits >= self.control * self.control_asked - 1e-9
 
     @property
     def passed(self) -> bool:
-        """Whether the material may be used."""
+        """True if the sanitised cycles may be used: the check has power and is not better than chance on them."""
         return self.can_date and self.p >= self.alpha
 
     def __str__(self) -> str:
@@ -291,7 +291,7 @@ class ProbeResult:
 def probe_result(
     probe: str, hits: Sequence[bool], control_hits: Sequence[bool], *, chance: float, alpha: float, control: float
 ) -> ProbeResult:
-    """The result of a probe from its hits."""
+    """Compute the result of a date-leakage check: ``p`` of the hits under the binomial rate ``chance``."""
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     count = sum(map(bool, hits))
@@ -301,7 +301,7 @@ def probe_result(
 
 
 def day_of(bars: Sequence[Bars], lows: PriceSlice, highs: PriceSlice) -> np.datetime64 | None:
-    """The day whose daily ranges hold an hour of bars best; None where no day holds any of them."""
+    """Return the day whose daily ranges contain the bars of most instruments, the tightest of several; or None."""
     if unknown := [bar.instrument for bar in bars if bar.instrument not in lows.ids]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
     inside = np.zeros(lows.days.size)
@@ -317,10 +317,10 @@ def day_of(bars: Sequence[Bars], lows: PriceSlice, highs: PriceSlice) -> np.date
 
 
 NEUTRAL_NOW: Final = datetime(2000, 1, 3, 12, 0, tzinfo=UTC)
-"""The cutoff that every sanitised context shows: a clock that says nothing."""
+"""The neutral cutoff time of every sanitised context, which reveals no date."""
 
 REGIMES: Final = ("liquidity", "pandemic", "expansion", "tightening", "recent")
-"""The regimes of the synthetic market: three stress windows, the longest calm advance, and the last half year."""
+"""Regimes of the synthetic market: three stress windows, the calm period with most bull days, the last half year."""
 
 _TRADED: Final = (("EQ", "large caps"), ("EQ", "technology"), ("BO", "government"), ("CO", "precious metals"),
                   ("CR", "major coins"), ("CR", "platforms"))  # fmt: skip
@@ -330,35 +330,35 @@ _BOOK: Final = 100_000.0
 
 
 class MinuteSource(Protocol):
-    """Where minutes come from: the instruments it offers, the days of each regime, and the bars of one of them."""
+    """A source of minute bars: its instruments, the days of each regime, and the bars of an instrument on a day."""
 
     @property
     def classes(self) -> Mapping[str, str]:
-        """Class names by instrument, for everything that is offered."""
+        """Class names by instrument, for all instruments of the source."""
         ...
 
     def days_of(self, regime: str) -> np.ndarray:
-        """The days of a regime (datetime64[D]); `UnknownNameError` for a regime that it does not have."""
+        """Return the days of a regime (datetime64[D]). Raises `UnknownNameError` for an unknown regime."""
         ...
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
-        """The bars of one instrument on one day, oldest first; None where it did not trade."""
+        """Return the bars of one instrument on one day, oldest first; None if it did not trade."""
         ...
 
     def ranges(self) -> tuple[PriceSlice, PriceSlice]:
-        """What whoever owns the daily history knows: lows and highs."""
+        """Return the daily lows and highs, which anyone with the daily history has."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticMinutes:
-    """The minutes of the synthetic market: six instruments of four classes, one of which lists late."""
+    """Minute bars of the synthetic market: six instruments of four classes, one of which lists late."""
 
     market: SyntheticMarket
 
     @property
     def classes(self) -> dict[str, str]:
-        """Class names by instrument: the first of each sub-sector, and of the platforms the one that lists last."""
+        """Class names by instrument: the first of each sub-sector; of the platforms the last to list."""
         kinds = {}
         for asset_class, sub in _TRADED:
             members = [
@@ -370,15 +370,15 @@ class SyntheticMinutes:
         return kinds
 
     def days_of(self, regime: str) -> np.ndarray:
-        """The weekdays of one of `REGIMES`."""
+        """Return the weekdays of one of `REGIMES`."""
         if regime not in REGIMES:
             raise UnknownNameError("regime", regime, REGIMES)
         days = self.market.days
         if regime == "recent":
             return days[-_RECENT:]
         if regime == "expansion":
-            # The calm stretch before `recent` with the most bull days of equities; regimes look back only, so the
-            # label of a day tells nothing that came after it.
+            # The calm period before `recent` with the most bull days of equities. Regimes look back only, so the
+            # label of a day has no look-ahead.
             closes = np.where(np.isfinite(self.market.close), self.market.close, np.nan)
             label = regimes(class_index(closes, self.market.listings)["EQ"])
             good = np.where(self.market.calm, (label == "bull") * 1.0, -np.inf)[:-_RECENT]
@@ -387,7 +387,7 @@ class SyntheticMinutes:
         return next(days[window.rows] for window in self.market.windows if window.name == regime)
 
     def day(self, instrument: str, day: np.datetime64) -> Bars | None:
-        """The last `SESSION` minutes of a day; None without a daily bar."""
+        """Return the last `SESSION` minutes of a day; None without a daily bar."""
         try:
             minutes = minute_bars(self.market, instrument, day)
         except InputError:
@@ -395,7 +395,7 @@ class SyntheticMinutes:
         return minutes.part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[PriceSlice, PriceSlice]:
-        """Daily lows and highs of the six instruments."""
+        """Return the daily lows and highs of the six instruments."""
         market, offered = self.market, self.classes
         columns = {listing.id: column for column, listing in enumerate(market.listings) if listing.id in offered}
         shown, of = (market.days, tuple(columns)), [*columns.values()]
@@ -404,7 +404,7 @@ class SyntheticMinutes:
 
 @record
 class CycleKey:
-    """Where a sanitised context was cut from. Never shown to an agent or a judge."""
+    """The origin of a sanitised context: source, period and real names. Never shown to an agent or a judge."""
 
     context_id: str
     regime: str
@@ -418,7 +418,7 @@ class CycleKey:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle: its place, what may be shown, the raw bars it was made from, and the way back."""
+    """One decision cycle: its regime and number, the sanitised context, its raw bars, and the real names."""
 
     regime: str
     number: int
@@ -429,20 +429,20 @@ class Cycle:
 
 
 def synthetic_minutes(seed: int) -> SyntheticMinutes:
-    """The minutes of the synthetic market of a seed."""
+    """Return the minute bars of the synthetic market of a seed."""
     return SyntheticMinutes(synthetic_market(seed))
 
 
 def cycles_of(
     source: MinuteSource, wanted: Sequence[str], cycles: int, bars: int, seed: int, *, prompt: str = ""
 ) -> Iterator[Cycle]:
-    """The cycles of a study, regime after regime."""
+    """Yield the cycles of a study, regime after regime. Raises `NotMeasurableError` without complete bars."""
     for regime in wanted:
         days = source.days_of(regime)
         for number in range(1, cycles + 1):
             # The number of a regime depends on its name alone.
             rng = np.random.default_rng([seed, int.from_bytes(regime.encode(), "big") % (2**61 - 1), number])
-            # A complete hour on a drawn day; another day is drawn where bars are missing inside.
+            # A complete hour on a random day; another day is drawn if bars are missing in it.
             for _ in range(_TRIES):
                 day = days[int(rng.integers(days.size))]
                 drawn = {name: source.day(name, day) for name in source.classes}
@@ -464,7 +464,7 @@ def cycles_of(
 
 
 def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
-    """The way back from a cycle's context to the market."""
+    """Return the origin of a cycle's context."""
     times = cycle.raw[0].times
     first, last = (datetime.fromtimestamp(int(at), UTC) for at in (times[0], times[-1]))
     where = (context_id, cycle.regime, cycle.number, source)
@@ -472,10 +472,10 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
 
 
 def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random.Generator, prompt: str) -> Context:
-    """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
+    """Make the context of sanitised bars: bars, features, a random portfolio and random limits, with neutral times."""
     if unknown := [bar.instrument for bar in shown if bar.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
-    # Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them.
+    # Limits drawn from short lists, so that agents must compute compliance and cannot rely on habit.
     weight, cash, leverage, orders, short, fee = (
         float(rng.choice(values))
         for values in ((0.30, 0.35, 0.40), (0.02, 0.05, 0.08), (1.0, 1.2, 1.5), (2, 3), (0, 1), (5, 8, 10))
@@ -489,7 +489,7 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
         Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
     )
     facts: list[Fact] = []
-    for bars in shown:  # what an agent may cite without a calculator
+    for bars in shown:  # features that an agent may cite without calculating
         close, whole, n = bars.close, float(bars.volume.mean()), bars.close.size
         low, high = float(bars.low.min()), float(bars.high.max())
         values = {
@@ -507,7 +507,7 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
             for field, (unit, value) in values.items()
         ]  # fmt: skip
     prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown}
-    # A book that keeps its limits: two or three positions within the weight cap, and cash.
+    # A portfolio within its limits: two or three positions below the weight cap, and cash.
     names = sorted(prices)
     picks = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
     shares = rng.uniform(0.4, 0.95, picks.size) * min(weight, 0.9 / picks.size)

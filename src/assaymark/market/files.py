@@ -1,4 +1,4 @@
-"""Prices from CSV and Parquet files: a long table of bars, or one table of dates by instruments."""
+"""Prices from CSV and Parquet files: a long table of bars, or a wide table of days by instruments."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest,
 from assaymark.records import canonical_json, repeated, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
-"""Names under which the column of days is recognised, without regard to case."""
+"""Accepted names of the column of days, case-insensitive."""
 
 LARGEST_FILE = 2 << 30
-"""Bytes of the largest file that is read."""
+"""Maximum size of a file in bytes."""
 
 
 def history_from_file(
     path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
 ) -> tuple[History, list[Problem]]:
-    """A store from one file of prices, and what is wrong with it."""
+    """Read a price store from one file, with its problems; ``strict`` raises `InputError` if there are any."""
     bars = _read(path, sampled=False)
     names, event, known_at = (bars.columns[name] for name in ("instrument", "event_date", "known_at"))
     days = np.unique(bars.days)
@@ -58,7 +58,7 @@ def history_from_file(
     given = {listing.id: listing for listing in listings}
     described = []
     for place, name in enumerate(ids):
-        # An instrument nobody described is an equity from its first price on.
+        # An instrument without a description is an equity, listed from its first price.
         there = np.flatnonzero(np.isfinite(tables["close"][:, place]))
         first = days[there[0] if there.size else 0].astype(object)
         described.append(given.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
@@ -67,7 +67,7 @@ def history_from_file(
 
 
 def read_price_table(path: Path) -> Any:
-    """A CSV or Parquet file as an Arrow table."""
+    """Read a CSV or Parquet file as an Arrow table. Raises `InputError`."""
     try:
         size = path.stat().st_size
         if size > LARGEST_FILE:
@@ -80,7 +80,7 @@ def read_price_table(path: Path) -> Any:
             with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
                 table = file.read()
         else:
-            # In one block where that is possible: types are taken from the first, where a late listing is still empty.
+            # In one block if possible: types are inferred from the first block, where a late listing is still empty.
             table = pa.csv.read_csv(
                 path,
                 read_options=pa.csv.ReadOptions(block_size=min(max(size, 1 << 20), 1 << 28)),
@@ -98,14 +98,14 @@ def read_price_table(path: Path) -> Any:
 
 
 def beginning(path: Path) -> bytes:
-    """The first bytes of a file; none where it cannot be read."""
+    """Return the first bytes of a file; empty if it cannot be read."""
     with suppress(OSError), path.open("rb") as handle:
         return handle.read(8)
     return b""
 
 
 def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, np.ndarray]:
-    """The column of days and its values; an InputError where there is none."""
+    """Return the name and the values of the column of days. Raises `InputError` if there is none."""
     for wanted in DATE_NAMES:
         if wanted in names:
             column = names[wanted]
@@ -121,7 +121,7 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
 
 
 def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
-    """Columns as floats, NaN where empty; every column that holds something else is named."""
+    """Return columns as floats, NaN if empty. Raises `InputError` that names every column with other values."""
     arrays, problems = [], []
     for name in columns:
         try:
@@ -137,7 +137,7 @@ def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
 
 
 def instants(path: Path, values: Sequence[object]) -> np.ndarray:
-    """Times with a zone as seconds since 1970 in UTC, rounded up: a bar must not be known early."""
+    """Convert times with a zone to seconds since 1970 in UTC, rounded up so that no bar is known early."""
     seconds, wrong = np.zeros(len(values), dtype=np.int64), []
     for row, value in enumerate(values):
         try:
@@ -156,14 +156,14 @@ def instants(path: Path, values: Sequence[object]) -> np.ndarray:
 PREFIXES: Final[Mapping[str, AssetClass]] = {
     "equities": "EQ", "bonds": "BO", "commodities": "CO", "real_estate": "RE", "cryptocurrency": "CR", "cash": "CA",
 }  # fmt: skip
-"""How PortBench's market file begins the columns of each class: ``equities_SPY_close``."""
+"""Prefix of the columns of each class in PortBench's market file, as in ``equities_SPY_close``."""
 
 PORTBENCH_NOTES: Final[tuple[str, ...]] = (
     "price levels are winsorised over the whole sample: highs and lows are cut to percentiles that later days decide",
     "short gaps were carried forward before the levels were cut, so some days repeat a price of the day before",
     "whether dividends are in the closes is not stated",
 )
-"""What a reader of PortBench's market file must know, beside what was left out of it."""
+"""Caveats about PortBench's market file, in addition to the columns that were left out."""
 
 _ACTIONS: Final = ("split", "dividend")
 _FIELD: Final = re.compile(r"(?P<name>.+)_(?P<field>open|high|low|close|volume)", re.IGNORECASE)
@@ -172,7 +172,7 @@ _RETURN: Final = re.compile(r".+_(?:log_?)?returns?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Bars:
-    """The bars of a file: the columns of a snapshot's table that it has, by name, with its instruments and notes."""
+    """Bars read from a file: its columns of a snapshot's table of bars, with the classes of instruments and notes."""
 
     columns: Mapping[str, Any]
     classes: Mapping[str, AssetClass]
@@ -189,7 +189,7 @@ def snapshot_from_file(
     asset_class: AssetClass = "EQ", symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
     limits: Limits | None = None,
 ) -> Snapshot:  # fmt: skip
-    """A file of prices as a snapshot, named by its contents."""
+    """Read a price file as a snapshot, whose id is derived from its contents. Raises `InputError`."""
     bars = _read(path)
     ids, days = bars.columns["instrument"], bars.columns["event_date"]
     if unknown := sorted(set(symbols) - set(ids.tolist())):
@@ -212,7 +212,7 @@ def snapshot_from_file(
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin("files", now, query, licence, bars.notes)
     snapshot = Snapshot(name, origin, {**tables, "bars": stamped(tables["bars"], snapshot=name)})
-    # refused where prices cannot be prices, or days are cut off
+    # refused if prices are not positive or a day is incomplete
     history = history_of(snapshot)
     listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [listing.asset_class for listing in history.listings]
@@ -223,7 +223,7 @@ def snapshot_from_file(
         prices = bars.columns[kind]
         wrong += [Problem(f"{names[at]}, {event[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
                   for at in np.flatnonzero(prices <= 0).tolist()]  # fmt: skip
-    # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
+    # PortBench fills gaps forward before it writes the file, so only its last day can be incomplete.
     wrong += [Problem(finding.where, finding.what) for finding in findings
               if finding.kind == "half day" and (not bars.portbench or finding.where == last)]  # fmt: skip
     if wrong:
@@ -232,12 +232,12 @@ def snapshot_from_file(
 
 
 def _read(path: Path, *, sampled: bool = True) -> _Bars:
-    """The bars of a file of any layout; ``sampled`` leaves Saturdays and Sundays of a wide one out."""
+    """Read the bars of a file of either layout; ``sampled`` drops Saturdays and Sundays of a wide one."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if not {"instrument", "close"} <= names.keys():
         return _wide(path, table, names, sampled)
-    # one row a version of a bar
+    # one row for each version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
@@ -263,11 +263,11 @@ def _read(path: Path, *, sampled: bool = True) -> _Bars:
 
 
 def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _Bars:
-    """One row a day."""
+    """Read the bars of a wide table, with one row per day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
     returns = [name for name in others if _RETURN.fullmatch(name)]
-    # The instruments (id, class, columns by field), and whether columns are named as in PortBench's file
+    # The instruments (id, class, columns by field); the names of PortBench's columns have a class as prefix
     fields: dict[str, dict[str, str]] = {}
     plain = [name for name in others if name not in returns]
     for name in plain:
@@ -279,7 +279,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
         prefix = next((prefix for prefix in PREFIXES if name.lower().startswith(f"{prefix}_")), None)
         split[name] = (name, None) if prefix is None else (name[len(prefix) + 1 :], PREFIXES[prefix])
     tickers = Counter(ticker for ticker, _ in split.values())
-    # Two classes may list one ticker; then the class stays in the name.
+    # A ticker may occur in two classes; then the class stays in the name.
     series = [
         (name if tickers[split[name][0]] > 1 else split[name][0], split[name][1], columns)
         for name, columns in fields.items()
@@ -321,7 +321,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
 
 
 def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source: str) -> dict[str, Any]:
-    """Bars and instruments as tables."""
+    """Return bars, instruments and corporate actions as tables of a snapshot."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
     actions: dict[str, Any] = {}
@@ -329,13 +329,13 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source:
         split, dividend = given.get("split", np.ones(size)), given.get("dividend", np.zeros(size))
         splits = np.where(np.isnan(split) | (split == 0.0), 1.0, split)  # some files write 0 for no split
         paid = np.nan_to_num(dividend)
-        # the table of actions; splits of 1 and dividends of 0 are none
+        # the table of actions; splits of 1 and dividends of 0 are not actions
         acted = np.flatnonzero((splits != 1.0) | (paid != 0.0))
         wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in acted.tolist() if not splits[row] > 0]
         wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in acted.tolist() if paid[row] < 0]
         if wrong:
             raise InputError(source, wrong)
-        # Of several versions of a bar the one known first says from when the action is known.
+        # With several versions of a bar, the action is known from the first version on.
         acted = acted[np.argsort(given["known_at"][acted], kind="stable")]
         firsts = {(given["instrument"][row], given["event_date"][row]): row for row in acted[::-1].tolist()}
         places = np.array(sorted(firsts.values()), dtype=np.int64)
@@ -343,7 +343,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source:
                  "split": splits, "dividend": paid}  # fmt: skip
         actions["actions"] = table_of("actions", {field: column[places] for field, column in whole.items()})
         if "adj_factor" not in given:
-            # factors that count back from each instrument's last bar, as data vendors make them
+            # factors that run back from each instrument's last bar, as data vendors compute them
             factors = given["adj_factor"] = np.ones(size)
             later: dict[Any, tuple[int, float]] = {}
             for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
@@ -356,7 +356,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, source:
                     factors[row] = factor
                 later[symbol] = (row, factors[row])
     instruments, days = bars.columns["instrument"], bars.columns["event_date"]
-    # From the last row to the first, so that the row of the first day is the one that stays.
+    # From the last row to the first, so that the row of the first day is kept.
     order = np.argsort(days, kind="stable")[::-1]
     first = dict(zip(instruments[order].tolist(), days[order].astype(object).tolist(), strict=True))
     described = [

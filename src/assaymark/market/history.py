@@ -50,7 +50,7 @@ from assaymark.text import clean, count
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restated:
-    """Later versions of bars, oldest first. Arrays are of shape (n,)."""
+    """Later versions of bars in the order in which they became known. Arrays are of shape (n,)."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -59,23 +59,23 @@ class Restated:
 
     @staticmethod
     def none() -> Restated:
-        """No bar was restated."""
+        """Return an empty table: no bar was restated."""
         empty = np.empty(0, dtype=np.int64)
         return Restated(empty, empty, empty, {})
 
     def apply(self, table: np.ndarray, field: str, start: int, at: int) -> None:
-        """Put every version that was known at ``at`` into ``table``, whose first row is row ``start`` of the store."""
+        """Write every version known at ``at`` into ``table``, whose first row is row ``start`` of the store."""
         count = int(np.searchsorted(self.known_at, at, side="right"))
         if not count:
             return
         rows = self.rows[:count] - start
         inside = (rows >= 0) & (rows < table.shape[0])
         values = self.values.get(field)
-        # Of several versions of one bar the last assignment stays, and they come in the order of their times.
+        # With several versions of one bar the last assignment wins, and they are in the order of their times.
         table[rows[inside], self.columns[:count][inside]] = np.nan if values is None else values[:count][inside]
 
     def problems(self, first_known: np.ndarray, fields: Sequence[str]) -> list[Problem]:
-        """What keeps these versions from following the first ones, known at ``first_known`` (n_days, n_instruments)."""
+        """Return the problems of these versions, given when the first ones were known (n_days, n_instruments)."""
         sizes = {array.size for array in (self.rows, self.columns, self.known_at, *self.values.values())}
         if len(sizes) != 1:
             return [Problem("restated", f"its arrays must be of one length (got {sorted(sizes)})")]
@@ -95,8 +95,8 @@ class Restated:
 
 
 _PRICES = ("open", "high", "low", "close")
-_MOST: Final = 12  # instruments of a view that are shown
-_SHOWN = 5  # of many equal problems, so many are named
+_MOST: Final = 12  # instruments of a view that are displayed
+_SHOWN = 5  # places named in a problem that occurs at many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class WideBars:
 
 
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
-    """The bars of a snapshot's long table, its columns in the order of ``ids``: prices adjusted, on weekdays."""
+    """Spread a snapshot's long table into wide ones: adjusted prices on weekdays, columns in the order of ``ids``."""
     factor = _floats(table, "adj_factor")
     days = table["event_date"].to_numpy().astype("datetime64[D]")
     problems = [
@@ -153,15 +153,15 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
     values = {name: bar[order] for name, bar in values.items()}
-    # First versions in tables. That a place has no bar is never known: a late bar may still come. So no day shows
-    # before it has one.
+    # First versions in tables. A missing bar never counts as known, since it may still arrive; so a day without any
+    # bar is not visible.
     shape = (grid.size, len(ids))
     times = np.full(shape, np.iinfo(np.int64).max)
     times[row[first], column[first]] = known_at[first]
     bars = {name: np.full(shape, np.nan) for name in values}
     for name, bar in values.items():
         bars[name][row[first], column[first]] = bar[first]
-    # The others in a table of their own, in the order of their times.
+    # Later versions in a separate table, in the order of their times.
     later = np.flatnonzero(~first)
     later = later[np.argsort(known_at[later], kind="stable")]
     restated = Restated(row[later], column[later], known_at[later], {name: bar[later] for name, bar in values.items()})
@@ -169,33 +169,33 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
 
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
-    """Microseconds as whole seconds, rounded up, so that nothing is known early."""
+    """Convert microseconds to whole seconds, rounded up so that nothing is known early."""
     return np.asarray(-(-micros // 1_000_000))
 
 
 def _floats(table: Any, name: str) -> np.ndarray:
-    """A column as floats, NaN where it is missing."""
+    """Return a column as floats, NaN if missing."""
     return np.asarray(table[name].to_numpy().astype(float))
 
 
 def _counted(names: Sequence[str], what: str) -> Problem:
-    """One problem for many places: how many, and the first of them."""
+    """Return one problem for many places, with their number and the first of them."""
     return Problem(some(names), f"{len(names)} {what}")
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names, and how many more."""
+    """Return the first names and the number of the others, as text."""
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-# The gap rule and everything else that looks along the days is applied after the cut at a time, because whether a gap
-# is short or long is itself something that only later days tell.
+# The gap rule and every other computation over days is applied after the cut at a time, because the length of a gap is
+# itself only known from later days.
 _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class PriceSlice:
-    """A table of days by instruments, oldest first; NaN where nothing was known."""
+    """A table of days by instruments, oldest first; NaN for values that were not known."""
 
     days: np.ndarray
     ids: tuple[str, ...]
@@ -203,7 +203,7 @@ class PriceSlice:
 
 
 class AsOf(Result):
-    """The market as it could be known at ``t``. Made by `History.as_of`."""
+    """Point-in-time view: the market as it was known at ``t``. Made by `History.as_of`."""
 
     __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
 
@@ -211,12 +211,12 @@ class AsOf(Result):
         self.t = t
         self._history = history
         self._at = instant(t)
-        # Days that have closed by t: later rows can hold nothing that was known.
+        # Days that have closed by t: no later row was known.
         self._end = int(np.searchsorted(history.closes_at, self._at, side="right"))
-        # First days of which nothing is known yet are there only because their bars came later.
+        # Leading days without any known bar exist only because their bars arrived later.
         visible = history.row_known[: self._end] <= self._at
         self._begin = int(visible.argmax()) if visible.any() else self._end
-        # Even the name of an instrument is not known before it lists.
+        # Not even the name of an instrument is known before it is listed.
         self._columns = np.flatnonzero(history.listed_on <= self.today)
 
     def _parts(self) -> Iterator[Part]:
@@ -245,23 +245,23 @@ class AsOf(Result):
 
     @property
     def instruments(self) -> tuple[Listing, ...]:
-        """Instruments listed by now, the delisted ones included; a delisting that lies ahead does not show."""
+        """Instruments listed by now, delisted ones included; a future delisting is hidden."""
         day = self.today.astype(object)
         listed = (self._history.listings[column] for column in self._columns)
         return tuple(replace(one, delisted=None) if (one.delisted or day) > day else one for one in listed)
 
     def held(self) -> tuple[str, ...]:
-        """The ids that can be held today: listed and not delisted."""
+        """Return the ids that can be held today: listed and not delisted."""
         day = self.today.astype(object)
         return tuple(instrument.id for instrument in self.instruments if instrument.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
-        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now."""
+        """Return the last ``days`` closed days of a field of `instruments`; ``filled`` applies the gap rule."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
         if field not in self._history.bars:
             raise UnknownNameError("field", field, list(self._history.bars))
-        # A gap of the length that is still carried may begin before the slice.
+        # A gap that is short enough to be filled may begin before the slice.
         start = max(self._end - days - GAP_LIMIT, self._begin)
         values = self._known(field, start)
         dates = self._history.days[start : self._end]
@@ -274,14 +274,14 @@ class AsOf(Result):
         return PriceSlice(dates[dates.size - length :], ids, values[dates.size - length :])
 
     def _known(self, field: str, start: int) -> np.ndarray:
-        """Raw values from row ``start`` on, missing where they were not known yet. A new array."""
+        """Return raw values from row ``start`` on as a new array, NaN if not known yet."""
         rows = slice(start, self._end)
         table: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
         self._history.restated.apply(table, field, start, self._at)
         return table if self._columns.size == table.shape[1] else table[:, self._columns]
 
     def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
-        """The splits and dividends of the last ``days`` closed days by instrument, oldest first."""
+        """Return the splits and dividends of the last ``days`` closed days by instrument, oldest first."""
         today, store = self.today.astype(object), self._history
         if not store.actions and "adj_factor" not in store.bars:
             return {}
@@ -302,12 +302,12 @@ class AsOf(Result):
         return {name: actions for name, actions in recent.items() if actions}
 
     def returns(self, days: int = 60) -> PriceSlice:
-        """Simple returns of the last ``days`` closed days, from closes after the gap rule."""
+        """Compute simple returns of the last ``days`` closed days from closes after the gap rule."""
         prices = self.prices(days + 1)
         return PriceSlice(prices.days[1:], prices.ids, simple_returns(prices.values))
 
     def regimes(self, *, band: float = 0.05) -> dict[AssetClass, str]:
-        """The regime of each class on the last closed day (`assaymark.market.macro`)."""
+        """Compute the regime of each class on the last closed day (`assaymark.market.macro`)."""
         if self._begin == self._end:
             raise InputError("regimes", [f"no day had closed by {self.t.isoformat()}"])
         # 252 days for the peak; the averages need fewer.
@@ -315,31 +315,31 @@ class AsOf(Result):
         return {name: str(regimes(path, band=band)[-1]) for name, path in index.items()}
 
     def macro(self, name: str) -> MacroReading:
-        """One macro series as it reads now."""
+        """Return the current reading of one macro series."""
         for series in self._history.macro:
             if series.id == name:
                 return read(series, self._at)
         raise UnknownNameError("macro series", name, [series.id for series in self._history.macro])
 
     def all_macro(self) -> tuple[MacroReading, ...]:
-        """Every macro series as it reads now."""
+        """Return the current reading of every macro series."""
         return tuple(read(series, self._at) for series in self._history.macro)
 
     def news(self, days: int = 30, instrument: str | None = None) -> tuple[News, ...]:
-        """News published in the last ``days`` days, oldest first; with ``instrument``, only what is about it."""
+        """Return the news of the last ``days`` days, oldest first; with ``instrument``, only items about it."""
         first, last = np.searchsorted(self._history.published, [self._at - days * _DAY, self._at], side="right")
         recent = self._history.news[int(first) : int(last)]
         return tuple(item for item in recent if instrument is None or instrument in item.instruments)
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
-        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest."""
+        """Return the filings of one instrument so far, by period and field, in their newest version."""
         listings = self._history.listings
         if all(listings[column].id != instrument for column in self._columns):
             raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
         return self._history.fundamentals.known(instrument, self._at)
 
     def digest(self) -> str:
-        """sha256 over everything that can be read from this view: two views are equal where their digests are."""
+        """Return the sha256 over everything that can be read from this view: equal views have equal digests."""
         whole = hashlib.sha256()
         whole.update(self._history.days[self._begin : self._end].tobytes())
         for name in sorted(self._history.bars):
@@ -359,10 +359,10 @@ class AsOf(Result):
 
 
 FIELDS = ("open", "high", "low", "close", "volume")
-"""What a bar has."""
+"""The fields of a bar."""
 
 FACTOR = "adj_factor"
-"""The adjustment factor, beside the fields of a bar."""
+"""The name of the adjustment factor, a further field of a bar."""
 
 CLOSE_OF_DAY = 21 * 3600
 """Seconds after midnight UTC at which a day's bars are complete."""
@@ -370,7 +370,7 @@ CLOSE_OF_DAY = 21 * 3600
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(ShownHistory):
-    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions."""
+    """Price store: first versions of daily bars as tables (n_days, n_instruments), later versions, and other data."""
 
     listings: tuple[Listing, ...]
     days: np.ndarray
@@ -422,23 +422,23 @@ class History(ShownHistory):
             object.__setattr__(self, name, value)
 
     def as_of(self, t: datetime) -> AsOf:
-        """What was knowable at ``t`` (with a time zone)."""
+        """Return the view of the market as it was known at ``t``, which has a time zone."""
         return AsOf(self, t)
 
 
 def closing_times(days: np.ndarray) -> np.ndarray:
-    """When the bars of each day are complete, int64 seconds since 1970 in UTC, shape (n_days,)."""
+    """Return the time at which the bars of each day are complete, int64 seconds since 1970 in UTC, shape (n_days,)."""
     return np.asarray(days.astype("datetime64[D]").astype(np.int64) * 86_400 + CLOSE_OF_DAY)
 
 
 def known_at_close(days: np.ndarray, instruments: int) -> np.ndarray:
-    """The `History.known_at` of bars that are all known when their day closes."""
+    """Return the `History.known_at` of bars that are all known at the close of their day."""
     return np.repeat(closing_times(days)[:, None], instruments, axis=1)
 
 
 @lru_cache(maxsize=2)
 def synthetic_history(seed: int = 0) -> History:
-    """The embedded market of a seed as a store, with its macro series, news and fundamentals."""
+    """Return the embedded market of a seed as a store, with its macro series, news and fundamentals."""
     market = synthetic_market(seed)
     bars = {name: getattr(market, name) for name in FIELDS}
     macro = linked_macro(market)
@@ -451,15 +451,15 @@ def synthetic_history(seed: int = 0) -> History:
     )
 
 
-# A clock over a store: trading days in order, each as the view that could be had at its hour of decision
+# A clock over a store: trading days in order, each with the view at its decision time
 
-_REACH: Final = 40  # rows beyond the bars asked for, so that an instrument with holes still has that many
-_DIGITS: Final = 6  # significant, of prices as they are shown
+_REACH: Final = 40  # further rows, so that an instrument with missing bars still has the number asked for
+_DIGITS: Final = 6  # significant digits of displayed prices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """One trading day: the view at ``moment``, the bars of the day as they were traded, and the bars up to it."""
+    """One trading day: the view at ``moment``, the day's quotes at traded prices, and the adjusted bars up to it."""
 
     date: date
     moment: datetime
@@ -473,7 +473,7 @@ class Day:
 
 
 class Clock:
-    """Hands out the days of a season."""
+    """The trading days of a season from ``first`` to ``last``, each with its decision time ``at`` (UTC)."""
 
     def __init__(
         self, history: History, universe: Sequence[str], first: date, last: date, *, at: time = time(21, 30),
@@ -500,7 +500,7 @@ class Clock:
 
     @property
     def reached(self) -> date | None:
-        """The last day of which the store has anything of the universe; None where there is none."""
+        """The last day on which the store has a close of the universe; None if there is none."""
         there = np.flatnonzero(np.isfinite(self.history.bars["close"][:, self._columns]).any(axis=1))
         if not there.size:
             return None
@@ -508,11 +508,11 @@ class Clock:
         return latest
 
     def moment(self, day: date) -> datetime:
-        """The hour of decision of a day."""
+        """Return the decision time of a day."""
         return datetime.combine(day, self.at, UTC)
 
     def due(self, after: date | None, now: datetime | None = None) -> tuple[date, ...]:
-        """The trading days after ``after`` that the store reaches, in order."""
+        """Return the trading days after ``after`` that the store covers, in order; with ``now``, those due by then."""
         reached = self.reached
         last = None if reached is None else min(self.last, reached)
         if last is None or last < self.first:
@@ -529,7 +529,7 @@ class Clock:
         return tuple(day for day in dates if self.moment(day) <= now)
 
     def knows(self, day: date) -> bool:
-        """Whether a bar of the universe of that day is known at its hour of decision."""
+        """True if a bar of the universe on that day is known at its decision time."""
         row = int(np.searchsorted(self.history.days, np.datetime64(day)))
         if row >= self.history.days.size or self.history.days[row] != np.datetime64(day):
             return False
@@ -537,7 +537,7 @@ class Clock:
         return bool((visible & np.isfinite(self.history.bars["close"][row, self._columns])).any())
 
     def day(self, day: date, *, after: date | None = None) -> Day:
-        """A day as it could be seen at its hour of decision."""
+        """Return a day as it was known at its decision time. Raises `InputError` unless it is after ``after``."""
         if after is not None and day <= after:
             raise InputError("clock", [f"{day} does not lie after {after}, the last day that was done"])
         if not self.first <= day <= self.last:
@@ -550,18 +550,18 @@ class Clock:
         columns = np.array([places.get(name, -1) for name in self.universe])
         bars = {}
         for name, prices in whole.items():
-            # What is not listed yet has column -1; what cannot be is missing, as is a price of 0.
+            # Instruments not listed yet have column -1; impossible values, such as a price of 0, are missing.
             table = np.hstack([prices.values, np.full((prices.values.shape[0], 1), np.nan)])[:, columns]
             usable = np.isfinite(table) & ((table >= 0) if name == "volume" else (table > 0))
             bars[name] = np.where(usable, table, np.nan)
         factors = bars.pop(FACTOR, None)
         quotes: dict[str, Bar] = {}
         if closes.days.size and closes.days[-1] == np.datetime64(day):
-            # The last row of every price, as it was traded; of a field that the store does not have nothing is known.
+            # The last row of every price at traded levels; a field that the store lacks is missing.
             nothing = np.full(len(self.universe), np.nan)
             rows = [(bars[name][-1] if name in bars else nothing).tolist() for name in FIELDS[:4]]
             if factors is not None:
-                # A price that was adjusted and is divided again is off in its last digits; no source has as many.
+                # Dividing an adjusted price by its factor changes the last digits, which no source has.
                 level = factors[-1].tolist()
                 rows = [[float(f"{a / b:.12g}") for a, b in zip(row, level, strict=True)] for row in rows]
             cells = [[value if math.isfinite(value) else None for value in row] for row in rows]
@@ -573,12 +573,12 @@ class Clock:
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
         actions = view.actions()
         if factors is not None:
-            # Adjusted prices on the level of each instrument's last bar.
+            # Adjusted prices at the level of each instrument's last bar.
             last = np.where(np.isfinite(factors), np.arange(closes.days.size)[:, None], -1).max(axis=0, initial=-1)
             levels = np.where(last >= 0, factors[last, np.arange(last.size)], np.nan)
             bars = {name: array if name == "volume" else array / levels for name, array in bars.items()}
         if "volume" in bars and actions:
-            # Volumes in units of that day.
+            # Volumes in units of the last day.
             bars["volume"] = bars["volume"].copy()
             for at, name in enumerate(self.universe):
                 for action in actions.get(name, ()):
@@ -587,7 +587,7 @@ class Clock:
 
 
 def shown_prices(values: np.ndarray) -> np.ndarray:
-    """Prices to six significant digits, or to whole units where they have more: as they are shown."""
+    """Round prices for display: to six significant digits, or to whole units if those are more."""
     with np.errstate(invalid="ignore", divide="ignore"):
         places = np.clip(_DIGITS - 1 - np.floor(np.log10(np.abs(values))), 0, 22)
         scale = 10.0 ** np.where(np.isfinite(places), places, 0)

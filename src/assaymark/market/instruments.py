@@ -1,4 +1,4 @@
-"""The 183 invented instruments of the embedded market, in six asset classes."""
+"""Instruments: the 183 synthetic ones of the embedded market, corporate actions, calendar and checks of prices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES: tuple[AssetClass, ...] = ("EQ", "BO", "CO", "CR", "RE", "CA")
 CLASS_NAMES: dict[AssetClass, str] = {
     "EQ": "equity", "BO": "bond", "CO": "commodity", "CR": "crypto", "RE": "real_estate", "CA": "cash",
 }  # fmt: skip
-"""The class names that records carry."""
+"""The class names used in records."""
 
 # fmt: off
 SUBSECTORS: dict[AssetClass, dict[str, int]] = {
@@ -43,7 +43,7 @@ SUBSECTORS: dict[AssetClass, dict[str, int]] = {
     "CA": {"bills": 2, "money market": 2},
 }
 # fmt: on
-"""Sub-sectors of each class with their numbers of instruments: 126, 15, 16, 12, 10 and 4."""
+"""Sub-sectors of each class with their numbers of instruments; the classes have 126, 15, 16, 12, 10 and 4."""
 
 FIRST_DAY = date(2015, 1, 1)
 LAST_DAY = date(2025, 12, 31)
@@ -56,15 +56,15 @@ _LAST_WORD: dict[AssetClass, str] = {
 }  # fmt: skip
 
 
-# By class and place in it.
+# By class and position in it.
 _DELISTED = {("EQ", 25): date(2019, 6, 28), ("EQ", 88): date(2023, 9, 15), ("CR", 9): date(2024, 11, 22)}
 _KINDS = frozenset(("equity", "etf", "mutualfund", "index", "cryptocurrency", "future", "spot", "not stated"))
-"""What sources say an instrument is, in the place of its sub-sector."""
+"""Kinds of instruments that sources give in place of a sub-sector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One instrument and when it could be held."""
+    """One instrument, with the period in which it could be held."""
 
     id: str
     asset_class: AssetClass
@@ -75,7 +75,7 @@ class Listing:
 
     @property
     def sector(self) -> str:
-        """The sub-sector, where the source says one; nothing where it says what kind of thing the instrument is."""
+        """The sub-sector; empty if the source gives a kind of instrument in its place."""
         return "" if self.sub.lower() in _KINDS else self.sub
 
     @property
@@ -84,24 +84,24 @@ class Listing:
         return "daily" if self.asset_class == "CR" else "weekdays"
 
     def trades_on(self, day: date) -> bool:
-        """Whether it is listed on ``day`` and not delisted before it."""
+        """True if it is listed by ``day`` and not delisted before it."""
         return self.listed <= day and (self.delisted is None or day <= self.delisted)
 
     def as_row(self, currency: str | None) -> dict[str, object]:
-        """The row of a snapshot's table of instruments."""
+        """Return the row of a snapshot's table of instruments."""
         return {
             "id": self.id, "class": self.asset_class, "sub": self.sub, "name": self.name, "currency": currency,
             "listed": self.listed, "delisted": self.delisted, "calendar": self.calendar,
         }  # fmt: skip
 
     def as_record(self) -> Instrument:
-        """The instrument as contexts carry it."""
+        """Return the instrument in the form of contexts."""
         return Instrument(self.id, self.id, self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub)
 
 
 @lru_cache(maxsize=1)
 def universe() -> tuple[Listing, ...]:
-    """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B)."""
+    """Return the 183 synthetic instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B)."""
     stems = (first + second for second, first in product(_SECOND, _FIRST))
     listings: list[Listing] = []
     for asset_class, subs in SUBSECTORS.items():
@@ -121,7 +121,7 @@ def universe() -> tuple[Listing, ...]:
 
 
 def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
-    """The column numbers of each class, for every class that has any."""
+    """Return the column numbers of each class that has any."""
     of = np.array([listing.asset_class for listing in listings])
     return {name: np.flatnonzero(of == name) for name in CLASSES if (of == name).any()}
 
@@ -131,13 +131,13 @@ MEETING_EVERY = 32
 
 
 def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
-    """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
+    """Draw the policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
     _, pandemic, tightening = windows
     rate, floor = 0.5, 0.25
     rates = np.empty(days.size)
     first = int(rng.integers(5, MEETING_EVERY))
     meetings = set(range(first, days.size, MEETING_EVERY))
-    meetings |= {pandemic.first + 8, pandemic.first + 16}  # meetings called early
+    meetings |= {pandemic.first + 8, pandemic.first + 16}  # emergency meetings
     for day in range(days.size):
         if day in meetings:
             step = 0.0
@@ -154,22 +154,22 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Wi
     return rates
 
 
-# Corporate actions: splits and dividends, as a snapshot lists them or as its adjustment factors imply them
+# Corporate actions: splits and dividends, listed in a snapshot or implied by its adjustment factors
 
 _NOISE: Final = 1e-6
-"""A change of the factor up to this share is rounding of the source."""
+"""A relative change of the factor up to this is rounding of the source."""
 
 _NEAR: Final = 1e-4
 _LEAST_SPLIT: Final = 1.25
 """Exchanges treat a distribution of a quarter and more as a split; a smaller one counts as a dividend."""
 
 _BESIDE: Final = 0.02
-"""What may be left above a split as a dividend of the same day: more than companies pay at once, as a rule."""
+"""Largest remainder of a split that counts as a dividend of the same day: more than companies usually pay at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorporateAction:
-    """A split, a dividend, or both, in force from the open of ``ex_date``."""
+    """A split, a dividend, or both, effective from the open of ``ex_date``."""
 
     instrument: str
     ex_date: date
@@ -184,7 +184,7 @@ class CorporateAction:
 
 
 def _split_in(ratio: float) -> float:
-    """The split in a change of the factor; 1.0 where there is none."""
+    """Return the split in a change of the factor; 1.0 if there is none."""
     large = max(ratio, 1.0 / ratio)
     if 1.0 <= ratio < _LEAST_SPLIT:
         return 1.0
@@ -197,12 +197,12 @@ def _split_in(ratio: float) -> float:
         if whole / parts >= _LEAST_SPLIT and abs(whole / parts / large - 1.0) <= _BESIDE:
             return whole / parts if ratio > 1.0 else parts / whole
     if ratio < 1.0:
-        return ratio  # no dividend is negative, so it is a split whatever its size
+        return ratio  # no dividend is negative, so it is a split of any size
     return float(math.floor(ratio)) if ratio >= 2.0 else 1.0
 
 
 def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
-    """The action behind a change of the adjustment factor, or None where the change is rounding."""
+    """Return the action implied by a change of the adjustment factor, or None if the change is rounding."""
     if abs(ratio - 1.0) <= _NOISE:
         return None
     split = _split_in(ratio)
@@ -214,7 +214,7 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
 def implied_actions(
     instrument: str, days: np.ndarray, closes: np.ndarray, factors: np.ndarray, listed: Sequence[CorporateAction]
 ) -> tuple[CorporateAction, ...]:
-    """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply."""
+    """Return the actions of one instrument over its bars, oldest first: listed ones, else those implied by factors."""
     rows = np.flatnonzero(np.isfinite(closes))
     ratios = factors[rows[1:]] / factors[rows[:-1]]
     actions = list(listed)
@@ -227,25 +227,25 @@ def implied_actions(
     return tuple(sorted(actions, key=lambda action: action.ex_date))
 
 
-# The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3)
+# The common calendar: weekdays, sampling of seven-day series, and the gap rule (PortBench section B.3)
 
 GAP_LIMIT = 5
-"""Gaps of up to so many days take the last price; a longer gap stays missing as a whole."""
+"""Gaps of up to this many days take the last price; a longer gap stays missing as a whole."""
 
 
 def weekdays(first: date, last: date) -> np.ndarray:
-    """Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D])."""
+    """Return Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D])."""
     days = all_days(first, last)
     return days[np.is_busday(days)]
 
 
 def all_days(first: date, last: date) -> np.ndarray:
-    """Every calendar day from ``first`` to ``last``, both included, as days (datetime64[D])."""
+    """Return every calendar day from ``first`` to ``last``, both included, as days (datetime64[D])."""
     return np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
 
 
 def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day."""
+    """Return the rows of ``values`` on ``days``; NaN on days that the source lacks."""
     if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
         raise InputError("calendar", ["the days of a series must increase, each day once"])
     sample = np.full((days.size, *values.shape[1:]), np.nan)
@@ -257,7 +257,7 @@ def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> 
 
 
 def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
-    """Prices with gaps of up to ``limit`` days carried forward and longer gaps left missing whole."""
+    """Fill gaps of up to ``limit`` days with the last price; longer gaps stay missing as a whole. Returns a copy."""
     n = prices.shape[0]
     missing = np.isnan(prices)
     if not missing.any():
@@ -273,12 +273,12 @@ def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
 
 
 def simple_returns(prices: np.ndarray) -> np.ndarray:
-    """Simple returns from each row to the next, shape (n_days - 1, n_instruments)."""
+    """Compute simple returns from each row to the next, shape (n_days - 1, n_instruments)."""
     return np.asarray(prices[1:] / prices[:-1] - 1.0)
 
 
 def instant(moment: datetime) -> int:
-    """Seconds since 1970 in UTC of a time that has a zone."""
+    """Convert a time with a zone to whole seconds since 1970 in UTC, rounded down."""
     if moment.tzinfo is None:
         raise InputError("time", [f"an as-of time needs a time zone (got {moment.isoformat()})"])
     # integer arithmetic: a float timestamp may round a microsecond up over a release time
@@ -286,7 +286,7 @@ def instant(moment: datetime) -> int:
 
 
 def known_from(moment: datetime) -> int:
-    """The first whole second, since 1970 in UTC, at which something that came out at ``moment`` is known."""
+    """Return the first whole second since 1970 (UTC) at which something published at ``moment`` is known."""
     down = instant(moment)
     return down + (moment.microsecond > 0)
 
@@ -294,12 +294,12 @@ def known_from(moment: datetime) -> int:
 _DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)
 
 
-# What may be wrong with prices from outside: every problem of a table is found and named at once
+# Checks of prices from outside sources, which report all findings of a table together
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From when on a price table counts as wrong."""
+    """Thresholds from which a finding in a price table is reported."""
 
     stale_days: int = 10
     jump: float = 5.0
@@ -309,12 +309,12 @@ class Limits:
 
 
 Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
-"""What a finding is about."""
+"""The kinds of findings in a price table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none)."""
+    """One possible error in a price table: kind, place, description, length in days (0 if none) and column."""
 
     kind: Kind
     where: str
@@ -327,7 +327,7 @@ def price_findings(
     days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
     groups: Sequence[object] | None = None,
 ) -> list[Finding]:  # fmt: skip
-    """Everything that may be wrong with a table of closes."""
+    """Return all possible errors in a table of closes; ``groups`` (such as classes) for incomplete days."""
     limit, findings = limits or Limits(), list[Finding]()
     unique, counts = np.unique(days, return_counts=True)
     findings += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
@@ -361,13 +361,13 @@ def price_findings(
         for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
             what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
             findings.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
-    # Days on which many instruments of a group that trade before and after are missing: a download that was cut off
+    # Days on which many instruments of a group are missing that trade before and after: an incomplete download
     rows = np.arange(days.size)[:, None]
     for kind in list(dict.fromkeys(groups or ())) or [None]:
         priced = np.isfinite(closes[:, [groups is None or groups[column] == kind for column in range(len(ids))]])
         first = np.where(priced, rows, days.size).min(axis=0, initial=days.size)
         last = np.where(priced, rows, -1).max(axis=0, initial=-1)
-        # The last row counts as due for whatever had a price the day before: half a day is mostly today's.
+        # In the last row, a price is expected of all instruments with a price the day before: it is often incomplete.
         due = (rows >= first) & ((rows <= last) | (rows == last + 1))
         expected, present = due.sum(axis=1), priced.sum(axis=1)
         for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
@@ -377,7 +377,7 @@ def price_findings(
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:
-    """Instruments and days that more than one snapshot has, with whether they agree."""
+    """Return the overlaps in instruments and days between snapshots, with the number of days that differ."""
     problems = []
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:
@@ -394,7 +394,7 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
 def mixed_snapshots(
     snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, what: str = "a store"
 ) -> list[Problem]:
-    """That rows are of several snapshots, with where these overlap."""
+    """Return the problem that rows come from several snapshots, with their overlaps."""
     of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
     series = [
         (str(kind), str(name), days[at], closes[at]) for kind in kinds
@@ -405,7 +405,7 @@ def mixed_snapshots(
 
 
 class ShownHistory(Result):
-    """What a store of bars shows: its instruments by class, and its days."""
+    """Notebook display of a price store: instruments by class, and days."""
 
     __slots__ = ()
     listings: tuple[Listing, ...]

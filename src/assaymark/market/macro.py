@@ -1,4 +1,4 @@
-"""The economy at large: series with the instant at which each value was published, and twelve linked synthetic ones."""
+"""Regimes, correlation, macro series with the release time of each value, filings and news; synthetic ones of each."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from assaymark.market.synthetic import (
 # Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)
 
 REGIMES = ("bull", "sideways", "bear", "crisis")
-"""The four labels."""
+"""The four regime labels."""
 
 UNDEFINED = "undefined"
-"""The label of days with too little history for the slow average, unless the drawdown already says crisis."""
+"""The label of days with too little history for the slow average, unless the drawdown already means crisis."""
 
 
 def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetClass, np.ndarray]:
-    """Equal-weight index of each class, 100 at the start, from the returns that exist on each day."""
+    """Compute the equal-weight index of each class, 100 at the start, from the returns available on each day."""
     returns = simple_returns(closes)
     there = np.isfinite(returns)
     filled = np.where(there, returns, 0.0)
@@ -54,7 +54,7 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
 
 
 def drawdown(index: np.ndarray, window: int = 252) -> np.ndarray:
-    """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
+    """Compute the fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
     # scipy.ndimage does the same, and takes 80 ms to load.
     days = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(window, -np.inf), index]), window)
     peak = days[1:].max(axis=1)
@@ -64,7 +64,7 @@ def drawdown(index: np.ndarray, window: int = 252) -> np.ndarray:
 def regimes(
     index: np.ndarray, *, crisis: float = 0.15, window: int = 252, fast: int = 50, slow: int = 200, band: float = 0.05
 ) -> np.ndarray:
-    """The regime of each day of one class, from that day and earlier days only (PortBench section B.3)."""
+    """Label the regime of each day of one class from that day and earlier days only (PortBench section B.3)."""
     if not (np.isfinite(index).all() and (index > 0).all()):
         raise InputError("index", ["regimes need a positive index without gaps"])
     labels = np.full(index.size, UNDEFINED, dtype="U9")
@@ -76,20 +76,20 @@ def regimes(
 
 
 def _average(index: np.ndarray, days: int) -> np.ndarray:
-    """The mean of each ``days`` values in a row, shape (n - days + 1,)."""
+    """Compute the moving average over ``days`` values, shape (n - days + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(index)])
     return np.asarray((total[days:] - total[:-days]) / days)
 
 
 # Pairwise-complete Pearson correlation by masked matrix products (PortBench section B.3).
 #
-# Every pair uses the days on which both have a return, so that a late listing costs nobody else a day. The price: the
-# matrix need not be positive semidefinite. It describes; it must not be handed to an optimiser.
+# Every pair uses the days on which both have a return, so that a late listing does not shorten the other pairs. The
+# matrix may therefore not be positive semidefinite: it is descriptive and must not be passed to an optimiser.
 
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """Correlations of every pair with the number of days behind each."""
+    """Correlation of every pair, the number of common days, and whether it is defined."""
 
     values: np.ndarray
     overlap: np.ndarray
@@ -97,16 +97,16 @@ class Correlations:
 
 
 def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correlations:
-    """Pearson correlation of every pair of columns over the rows in which both are present."""
+    """Compute the Pearson correlation of every pair of columns over the rows in which both are present."""
     mask = np.isfinite(returns)
-    # Columns centred and scaled, zero where missing; and which columns never move.
+    # Columns centred and scaled, zero if missing; constant columns are flat.
     count = np.maximum(mask.sum(axis=0), 1)
     filled = np.where(mask, returns, 0.0)
     top = np.where(mask, returns, -np.inf).max(axis=0, initial=-np.inf)
     bottom = np.where(mask, returns, np.inf).min(axis=0, initial=np.inf)
     flat = ~(top > bottom)
     scale = np.where(flat, 1.0, np.maximum(np.abs(filled).max(axis=0, initial=0.0), np.finfo(float).tiny))
-    filled = filled / scale  # first by the largest, so that squares of tiny numbers do not vanish
+    filled = filled / scale  # by the largest first, so that squares of tiny numbers do not underflow
     centred = np.where(mask, filled - filled.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((centred * centred).sum(axis=0) / count)
     x = centred / np.where(flat | (deviation == 0), 1.0, deviation)
@@ -116,12 +116,12 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
         sums, squares = x.T @ m, (x * x).T @ m
         spread = squares - sums * sums / overlap
         values = (x.T @ x - sums * sums.T / overlap) / np.sqrt(spread * spread.T)
-        # Where a column hardly moves on the common days, the difference above has lost its digits.
+        # If a column hardly moves on the common days, the difference above has lost its precision.
         lost = spread < 1e-3 * squares
     defined = (overlap >= max(min_overlap, 2)) & ~(flat[:, None] | flat[None, :])
     for i, j in zip(*np.nonzero(np.triu((lost | lost.T) & defined)), strict=True):
         both = mask[:, i] & mask[:, j]
-        # Two-pass correlation of one pair, None where one of the two does not move.
+        # Two-pass correlation of one pair, None if one of the two is constant.
         a = returns[both, i]
         b = returns[both, j]
         if np.ptp(a) == 0 or np.ptp(b) == 0:
@@ -140,7 +140,7 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
 
 
 def class_correlations(matrix: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
-    """Mean correlation within each class and between each two, over the defined pairs."""
+    """Compute the mean correlation within each class and between each two classes, over the defined pairs."""
     usable = matrix.defined & ~np.eye(matrix.values.shape[0], dtype=bool)
     members = class_members(listings)
     means: dict[tuple[AssetClass, AssetClass], float] = {}
@@ -154,19 +154,19 @@ def class_correlations(matrix: Correlations, listings: Sequence[Listing]) -> dic
     return means
 
 
-# What the synthetic market measures, beside what it was calibrated to: the table of the documentation
+# Measured figures of the synthetic market next to its calibration targets, for the documentation
 
 WINDOW = 41
-"""Returns of one correlation window: PortBench prints its correlations from a trailing window of so many days."""
+"""Returns in one correlation window, as in PortBench's published correlations from a trailing window."""
 
 _YEAR = 252
 
 CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
-"""A calibrated figure, its class, its target in words, the allowed range, and what each seed's market has."""
+"""A calibrated figure: name, class, target as text, lower and upper bound, and the value of each seed's market."""
 
 
 def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
-    """Every calibration target with the values measured in the markets of these seeds."""
+    """Return every calibration target with the values measured in the markets of these seeds."""
     measured = [measure(synthetic_market(seed)) for seed in seeds]
     targets: list[tuple[str, str, str, float, float]] = []
     for figure, wanted in (("correlation within", INTRA), ("correlation with equities", WITH_EQUITIES)):
@@ -183,7 +183,7 @@ def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
-    """The calibrated figures of one market, by (figure, class)."""
+    """Measure the calibrated figures of one market, by (figure, class)."""
     closes = fill_gaps(market.close)
     returns, calm = simple_returns(closes), market.calm[1:]
     figures: dict[tuple[str, str], float] = {}
@@ -209,7 +209,7 @@ def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
 
 
 def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
-    """The calibration as a Markdown table, one row per figure and class, one column per seed."""
+    """Return the calibration as a Markdown table, one row per figure and class, one column per seed."""
     head = ["figure", "class", "target", *(f"seed {seed}" for seed in seeds)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, asset_class, target, _, _, measured in calibration(seeds):
@@ -225,7 +225,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class MacroSeries:
-    """One series: values by period with their release times."""
+    """One macro series: values by period with their release times; ``until`` is the end of each vintage."""
 
     id: str
     title: str
@@ -248,7 +248,7 @@ class MacroSeries:
 
 @dataclass(frozen=True, slots=True)
 class MacroReading:
-    """What a series shows at one time. ``value`` is None exactly when ``state`` is not ``ok``."""
+    """The reading of a series at one time. ``value`` is None exactly when ``state`` is not ``ok``."""
 
     id: str
     unit: str
@@ -259,7 +259,7 @@ class MacroReading:
 
 
 def read(series: MacroSeries, at: int) -> MacroReading:
-    """The series as it reads at ``at`` (seconds since 1970 in UTC): the newest period of those published by then."""
+    """Return the reading of a series at ``at`` (seconds since 1970 in UTC): the newest period published by then."""
     current = series.released <= at
     if series.until is not None:
         current &= series.until > at
@@ -277,17 +277,17 @@ def read(series: MacroSeries, at: int) -> MacroReading:
 
 
 def released_after(periods: np.ndarray, lag_days: int) -> np.ndarray:
-    """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970."""
+    """Return noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970."""
     return np.asarray((periods.astype("datetime64[D]").astype(np.int64) + lag_days) * _DAY + _NOON)
 
 
 def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
-    """Twelve series that move with the market of the same seed."""
+    """Make twelve macro series that move with the market of the same seed."""
     rng, n = streams(market.seed)["macro"], market.days.size
     index, noise = class_index(market.close, market.listings), rng.standard_normal((3, n))
     fall = drawdown(index["EQ"])
     vix = np.clip(13.0 * market.equity_volatility**0.9 + 35.0 * fall, 9.0, 85.0) * np.exp(0.03 * noise[0])
-    # Bonds of about seven years: what the class loses beyond the rate it carries, the yield gains.
+    # Bonds with a duration of about seven years: the yield rises with losses of the class beyond its carry.
     moved = np.concatenate([[0.0], np.cumsum(np.diff(np.log(index["BO"])) - market.policy[1:] / 100 / 261)])
     smooth = np.convolve(np.pad(market.policy, (130, 0), mode="edge"), np.ones(131) / 131, mode="valid")
     ten = np.maximum(1.6 + 0.55 * smooth - 100.0 * (moved - np.linspace(0, moved[-1], n)) / 7.0 * 0.5, 0.4)
@@ -318,7 +318,7 @@ def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
         ("unemployment", "Unemployment rate", "percent", "month", 5, unemployment),
     )
     ends = {"interbank_spread": dead}
-    # One series from its daily path, cut into its periods; a monthly value is the mean of the month.
+    # Each series from its daily path, sampled by period; a monthly value is the mean of the month.
     series: list[MacroSeries] = []
     for name, title, unit, every, lag, path in specs:
         part = path[: ends.get(name, n)]
@@ -346,7 +346,7 @@ _AFTER_CLOSE = 21 * 3600 + 1800
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """One value: of an instrument, for a period (``2024-Q1``), of a field, in a unit, known from ``filed_at`` on."""
+    """One filed value: instrument, period (``2024-Q1``), field, unit, and ``filed_at``, from which on it is known."""
 
     instrument: str
     period: str
@@ -358,7 +358,7 @@ class Filing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fundamentals:
-    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`."""
+    """All filings of a store in the order of filing. Made by `Fundamentals.of`."""
 
     filings: tuple[Filing, ...]
     known_at: np.ndarray
@@ -367,7 +367,7 @@ class Fundamentals:
 
     @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
-        """The table of these filings, in any order."""
+        """Make the table of filings, which may be in any order."""
         ordered = tuple(sorted(filings, key=lambda filing: filing.filed_at))
         twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
         if twice:
@@ -379,15 +379,15 @@ class Fundamentals:
         return Fundamentals(ordered, known_at, np.array([filing.value for filing in ordered], dtype=float), places)
 
     def known(self, instrument: str, at: int) -> tuple[Filing, ...]:
-        """The newest version by ``at`` of each value of one instrument, by period and field."""
+        """Return the newest version by ``at`` of each value of one instrument, by period and field."""
         places = self.places.get(instrument, [])
-        upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # they come in order of time
+        upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # in order of time
         newest = {(filing.period, filing.field): filing for filing in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
-    """Quarterly earnings and book value per share of every equity of the synthetic market."""
+    """Draw quarterly earnings and book value per share of every equity of the synthetic market."""
     rng, days = streams(market.seed)["filings"], market.days
     quarters = days.astype("datetime64[M]").astype(int) // 3
     ends, last = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1)), days[-1].astype(object)
@@ -397,7 +397,7 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
             continue
         closes = market.close[:, column]
         ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
-        for end in ends:  # a quarter after the other; nothing for a quarter in which it did not trade
+        for end in ends:  # by quarter; none for a quarter in which it did not trade
             lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
             year = closes[max(end - 251, 0) : end + 1]
             if np.isfinite(year[-40:]).sum() < 20:
@@ -419,13 +419,13 @@ def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
 SUMMARY_DAYS = 21
 """Days over which the class summaries look back."""
 
-_LARGE = 4.0  # a move worth a line, in standard deviations of the 60 days before
+_LARGE = 4.0  # a move that is reported, in standard deviations of the 60 days before
 _BACK = 60
 
 
 @dataclass(frozen=True, slots=True)
 class NewsFact:
-    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``."""
+    """One number in a news text: ``shown`` is its form in the text, ``value`` its value on day ``as_of``."""
 
     subject: str
     field: str
@@ -436,7 +436,7 @@ class NewsFact:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One item: when it was published, whom it is about, and the facts behind its text."""
+    """One news item: publication time, instruments, text, source, and the numbers in the text."""
 
     published_at: datetime
     instruments: tuple[str, ...]
@@ -446,10 +446,10 @@ class News:
 
 
 def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
-    """Large moves, class summaries at the end of each month and monthly releases, in order of publication."""
+    """Make news of large moves, class summaries at month ends and monthly releases, in order of publication."""
     items: list[News] = []
     after_close = [datetime.fromtimestamp(int(at) + 900, UTC) for at in closes_at]
-    # the largest move of each day, where it is large for the instrument
+    # the largest move of each day, if it is large for the instrument
     close = market.close
     change = close[1:] / close[:-1] - 1.0
     filled = np.nan_to_num(change)
@@ -466,7 +466,7 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
         way = "up" if moved > 0 else "down"
         text = f"{listing.name} ({listing.id}) closed at {closed.shown}, {way} {by.shown} on the day."
         items.append(News(after_close[row], (listing.id,), text, "market report", (closed, by)))
-    # how each class did, on the last weekday of each month
+    # the change of each class, on the last weekday of each month
     months = market.days.astype("datetime64[M]")
     ends = np.flatnonzero(months[1:] != months[:-1])
     for row in ends[ends >= SUMMARY_DAYS].tolist():

@@ -1,4 +1,4 @@
-"""From a snapshot to a store that can be asked what was known when."""
+"""Building a point-in-time price store from a snapshot, and its quality report and overviews."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, clas
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
 
 LONG_GAP = 30
-"""Weekdays: a gap inside a series of up to so many is a note, because it stays missing as a whole."""
+"""A gap of up to this many weekdays is only a note, because it stays missing as a whole; a longer one is a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What `condition` found. ``problems`` and ``notes`` are in the order of kinds, then instruments."""
+    """Quality report of a store, see `condition`. ``problems`` and ``notes`` are ordered by kind, then instrument."""
 
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
 
 
 def condition(history: History, limits: Limits | None = None) -> Condition:
-    """Look over a store: bars in their newest version, macro series and filings."""
+    """Check the quality of a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
         history.restated.apply(values, name, 0, np.iinfo(np.int64).max)
@@ -51,7 +51,7 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
     for finding in price_findings(history.days, ids, bars["close"], limits, groups):
         delisted = history.listings[finding.column].delisted
         if finding.kind == "stale" and delisted is not None:
-            # Delisted within a gap's length of its last price: it ended in order.
+            # Delisted within a gap's length of its last price: a regular end.
             last = history.days[history.days.size - 1 - finding.days]
             if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
                 continue
@@ -62,7 +62,7 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
     wrong = []
     for edge, way, sign in (("high", "below", 1.0), ("low", "above", -1.0)):
         for other in ("open", "close") if edge in bars else ():
-            if other in bars:  # a share of 1e-9 is left to rounding
+            if other in bars:  # relative tolerance 1e-9 for rounding
                 beyond = sign * (bars[other] - bars[edge]) > 1e-9 * np.abs(bars[edge])
                 wrong.append((beyond, f"the {edge} is {way} the {other}; {{}} days in all"))
     wrong.append((there & (history.days[:, None] < history.listed_on), "{} bars lie before it was listed"))
@@ -92,7 +92,7 @@ _BACK = (1, 20, 60)
 
 @dataclass(frozen=True, slots=True)
 class ClassOverview:
-    """One asset class: how many instruments, their first and last day, and how full their tables are."""
+    """One asset class: number of instruments, first and last day, numbers of bars and gaps, and its index."""
 
     asset_class: AssetClass
     instruments: int
@@ -106,7 +106,7 @@ class ClassOverview:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None)."""
+    """One instrument at one time: last close, its day, changes over 1, 20 and 60 days (or None), and the price path."""
 
     listing: Listing
     close: float
@@ -116,7 +116,7 @@ class Quote:
 
 
 def class_overviews(history: History) -> tuple[ClassOverview, ...]:
-    """Every class that has a close, in the order of the classes; bars in their first version."""
+    """Return the overview of every class with a close, in the order of the classes; bars in their first version."""
     closes = history.bars["close"]
     index = class_index(fill_gaps(closes), history.listings) if closes.size else {}
     overviews = []
@@ -133,7 +133,7 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
 
 
 def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int], ...]:
-    """The first day and the length in days of each run without a close between two closes, oldest first."""
+    """Return the first day and the length in days of each gap between two closes, oldest first."""
     ids = [listing.id for listing in history.listings]
     if instrument not in ids:
         raise UnknownNameError("instrument", instrument, ids)
@@ -143,7 +143,7 @@ def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int
 
 
 def quotes(view: AsOf) -> tuple[Quote, ...]:
-    """The instruments that can be held and have a close in the last 60 days, in the order of the store."""
+    """Return quotes of the instruments that can be held and have a close in the last 60 days, in the store's order."""
     prices, tradable = view.prices(max(_BACK) + 1), set(view.held())
     priced = []
     for column, listing in enumerate(view.instruments):
@@ -151,7 +151,7 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
         there = np.flatnonzero(np.isfinite(path))
         if there.size and listing.id in tradable:
             last = int(there[-1])
-            # None where there is no close so far back.
+            # None if there is no close so far back.
             changes = tuple(
                 float(path[last] / path[last - back] - 1.0) if last >= back and np.isfinite(path[last - back]) else None
                 for back in _BACK
@@ -161,14 +161,14 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
 
 
 SPACINGS: Final = (("day", 4, 1, 10), ("week", 10, 7, 21), ("month", 45, 45, 75), ("quarter", 120, 120, 200))
-"""For series without release times."""
+"""Frequencies of series without release times: name, largest spacing, release lag and staleness limit in days."""
 
 _YEARLY: Final = ("year", 400, 365, 750)
 _FOREVER: Final = np.iinfo(np.int64).max
 
 
 def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: bool = True) -> History:
-    """The store of a snapshot's folder."""
+    """Open the store in a snapshot's folder; ``lags`` are release lags in days by series. Raises `InputError`."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     tables = {name: read_table(folder, name, manifest) for name in manifest.files if name != "bars"}
@@ -182,13 +182,13 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
 
 
 def history_of(snapshot: Snapshot, *, lags: Mapping[str, int] | None = None) -> History:
-    """The store of a snapshot in memory. Parameters and errors as `open_history`."""
+    """Make the store of a snapshot in memory. Parameters and errors as `open_history`."""
     bars = _bars(snapshot.id, snapshot.tables["bars"], _ids(snapshot.id, snapshot.tables["instruments"]))
     return _store(snapshot.id, snapshot.origin.source, snapshot.tables, bars, lags or {})
 
 
 def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
-    """The bars spread into tables; errors carry the name of the snapshot."""
+    """Spread the bars into wide tables; errors name the snapshot."""
     try:
         return wide_bars(table, ids)
     except InputError as exc:
@@ -200,7 +200,7 @@ def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
 
 
 def _ids(name: str, table: Any) -> list[str]:
-    """The names of the columns, if the instruments are those of one store."""
+    """Return the ids of the instruments. Raises `InputError` unless they can form one store."""
     rows = table.to_pylist()
     ids, currencies = [row["id"] or "" for row in rows], dict[str, list[str]]()
     counts = Counter(ids)
@@ -227,7 +227,7 @@ def _ids(name: str, table: Any) -> list[str]:
 
 
 def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, lags: Mapping[str, int]) -> History:
-    """Everything put together, or every problem of the other tables."""
+    """Build the store, or raise `InputError` with all problems of the tables other than bars."""
     rows, problems = tables["instruments"].to_pylist(), []
     there = np.isfinite(bars.bars["close"]).any(axis=0)
     for row, has_bar in zip(rows, there.tolist(), strict=True):
@@ -243,7 +243,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         for column in columns if table in tables else ():
             if count := tables[table][column].null_count:
                 problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
-    if actions is not None:  # of strangers, or with an amount that is none
+    if actions is not None:  # of unknown instruments, or with invalid amounts
         if strangers := sorted(set(actions["instrument"].to_pylist()) - {row["id"] for row in rows} - {None}):
             problems.append(Problem(f"actions, {some(strangers)}", "is in no table of instruments"))
         for kind, what in (("split", "must be positive"), ("dividend", "must not be negative")):
@@ -258,7 +258,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
     series = []
     try:
         for code in dict.fromkeys(names.tolist()):
-            # One macro series with its vintages in order; rows without a value are left out before.
+            # One macro series with its vintages in order; rows without a value were dropped above.
             vintages = macro.filter(pa.array(names == code))
             periods = vintages["ref_period"].to_numpy().astype("datetime64[D]")
             kinds = np.unique(periods)
@@ -285,11 +285,11 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
     for place, row in enumerate(rows):
         listed: date | None = row["listed"]
         if listed is None:
-            # The day of the bar that was known first: bars of earlier days that came later were not there yet.
+            # The day of the bar that was known first, since bars of earlier days may have arrived later.
             listed = bars.days[int(bars.known_at[:, place].argmin())].astype(object)
         words = row["name"] or row["id"]
         listings.append(Listing(row["id"], row["class"], row["sub"] or "", words, listed, row["delisted"]))
-    # The facts behind a text are not stored, so the items have none.
+    # A snapshot does not store the facts of a text, so the items have none.
     news = tuple(
         News(row["published_at"].astimezone(UTC), tuple(row["instruments"] or ()), row["text"], row["source"] or "", ())
         for row in tables["news"].to_pylist()

@@ -1,4 +1,4 @@
-"""A snapshot: what one source said at one time, as long tables with their provenance. The unit that is stored."""
+"""Snapshots: the data of one source at one time as long tables with provenance, their folder on disk, and its cache."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType({
 """The tables of a snapshot and their columns."""
 
 OPTIONAL = frozenset({"actions"})
-"""Tables that a folder holds only where they have rows; see `assaymark.market.instruments.CorporateAction`."""
+"""Tables that a folder has only if they have rows; see `assaymark.market.instruments.CorporateAction`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it."""
+    """Provenance of a snapshot: source, time of retrieval, query, licence and notes."""
 
     source: str
     retrieved_at: datetime
@@ -73,7 +73,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Snapshot(Result):
-    """The long tables of one answer of one source; a table that the source does not have is empty."""
+    """The long tables of one answer of one source; tables that the source lacks are empty."""
 
     id: str
     origin: Origin
@@ -106,8 +106,8 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 
 def synthetic_snapshot(seed: int = 0) -> Snapshot:
-    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one."""
-    # Nobody was asked and no clock is read: the time is that of the last close, so a seed always gives one snapshot.
+    """Return the embedded market of a seed as a snapshot, ``synthetic-<seed>``; deterministic."""
+    # The time is that of the last close, not of a clock, so that a seed always gives the same snapshot.
     last = datetime(LAST_DAY.year, LAST_DAY.month, LAST_DAY.day, 21, tzinfo=UTC)
     notes = ("every instrument, price, number and text is invented", "gaps and delistings are deliberate")
     origin = Origin("synthetic", last, {"seed": seed}, "made here, free to use", notes)
@@ -115,7 +115,7 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 
 
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
-    """A store as long tables."""
+    """Convert a store to a snapshot, that is, to long tables."""
     macro, later = history.macro, history.restated
     # All series, one after the other.
     sizes = [series.values.size for series in macro]
@@ -140,7 +140,7 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     factor = whole.pop(FACTOR, np.ones(rows.size))
     values: dict[str, Any] = {}
     for name, array in whole.items():
-        # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
+        # Prices whose product with the factor is exactly the adjusted price, so that reading restores it.
         traded = array if name == "volume" else array / factor
         for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
             traded = np.where(traded * factor == array, traded, step)
@@ -181,7 +181,7 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
 
 
 def table_of(name: str, columns: Mapping[str, Any]) -> Any:
-    """A table from its columns, the first an array; NaN and what is not given are missing, one text fills all rows."""
+    """Make a table from columns, the first an array; NaN and absent columns become null, one text fills all rows."""
     rows = len(next(iter(columns.values())))
 
     def whole(column: Any) -> Any:
@@ -195,7 +195,7 @@ def table_of(name: str, columns: Mapping[str, Any]) -> Any:
 
 
 def stamped(bars: Any, **texts: str) -> Any:
-    """Bars with one text in each row of some columns, such as the name of their snapshot."""
+    """Return bars with one text in all rows of a column, such as the name of their snapshot."""
     for name, text in texts.items():
         place = SCHEMAS["bars"].get_field_index(name)
         bars = bars.set_column(place, SCHEMAS["bars"].field(place), pa.repeat(text, bars.num_rows))
@@ -203,16 +203,16 @@ def stamped(bars: Any, **texts: str) -> Any:
 
 
 def _instants(seconds: np.ndarray) -> Any:
-    """Seconds since 1970 as instants, missing where there is no end."""
+    """Convert seconds since 1970 to timestamps, missing for `_NEVER`."""
     open_ended = seconds == _NEVER
     micros = np.where(open_ended, 0, seconds) * 1_000_000
     return pa.array(micros, mask=open_ended).cast(pa.timestamp("us", tz="UTC"))
 
 
-# A snapshot in a folder: one Parquet file a table and ``snapshot.json``, which names the bytes of each.
+# A snapshot in a folder: one Parquet file per table and ``snapshot.json``, which has the digest of each.
 #
-# Files are written whole or not at all, ``snapshot.json`` last, so a folder without it holds nothing yet. What is read
-# is checked against it first.
+# Files are written atomically, ``snapshot.json`` last, so a folder without it is empty or incomplete. Files are checked
+# against it before they are read.
 
 
 FORMAT: Final = 1
@@ -224,7 +224,7 @@ _LARGEST_MANIFEST: Final = 1 << 20
 
 @record
 class FileEntry:
-    """One file of a snapshot: sha256 of its bytes, of its rows whatever library wrote them, and how many rows."""
+    """One file of a snapshot: sha256 of its bytes, library-independent sha256 of its rows, and number of rows."""
 
     sha256: str
     content: str
@@ -233,7 +233,7 @@ class FileEntry:
 
 @record
 class Manifest:
-    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table but empty `OPTIONAL` ones."""
+    """``snapshot.json``, the content of a folder. ``files`` has an entry for each table but empty `OPTIONAL` ones."""
 
     format: int
     id: str
@@ -242,13 +242,13 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """sha256 over id, origin and rows: two snapshots are the same where this is, whenever each was asked for."""
+        """sha256 over id, origin and rows, equal for equal snapshots even if they were retrieved at different times."""
         origin = [self.origin.source, self.origin.query, self.origin.licence, self.origin.notes]
         return content_id([self.id, origin, {name: entry.content for name, entry in self.files.items()}])
 
 
 def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot into a folder, which is made if it is not there."""
+    """Write a snapshot into a folder, which is made if needed. Raises `InputError` if it has another snapshot."""
     files, entries = {}, {}
     for name, table in snapshot.tables.items():
         if name in OPTIONAL and not table.num_rows:
@@ -276,14 +276,14 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 
 def read_snapshot(folder: Path) -> Snapshot:
-    """The snapshot of a folder, after its bytes, pages and columns were checked."""
+    """Read the snapshot of a folder and check its bytes, pages and columns. Raises `InputError` or `LedgerError`."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in manifest.files})
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a folder says it holds. The tables are not looked at."""
+    """Read the manifest of a folder, without checking the tables. Raises `InputError` or `LedgerError`."""
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(str(folder), ["holds no market snapshot; make one with: assaymark data synth --out FOLDER"])
@@ -306,7 +306,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Compare every file of a snapshot with its digest."""
+    """Raise `LedgerError` unless every file of a snapshot matches its digest."""
     wrong = [what for name, entry in manifest.files.items() if (what := _damage(folder, name, entry))]
     if wrong:
         again = "fetch the snapshot again: the same one puts back what is damaged"
@@ -314,10 +314,10 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
-    """One table of a snapshot, its page checksums verified. Call `check_files` before."""
+    """Read one table of a snapshot and verify its page checksums. Call `check_files` before."""
     path = folder / f"{name}.parquet"
     try:
-        # Not read_table: it reads through datasets, which bring pandas in where there is one.
+        # Not read_table, which reads through datasets and imports pandas if it is installed.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             if file.metadata.num_rows != manifest.files[name].rows:
                 raise LedgerError(f"{path} has {file.metadata.num_rows} rows, not {manifest.files[name].rows}")
@@ -327,7 +327,7 @@ def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
 
 
 def content_digest(table: Any) -> str:
-    """sha256 of the rows of a table, the same whatever version of a library wrote their bytes."""
+    """Compute the sha256 of the rows of a table, independent of the library version that wrote the file."""
     whole = hashlib.sha256(canonical_json([[field.name, str(field.type)] for field in table.schema]).encode())
     for column in table.columns:
         _hash_column(whole, column.combine_chunks())
@@ -335,7 +335,7 @@ def content_digest(table: Any) -> str:
 
 
 def _hash_column(whole: Any, column: Any) -> None:
-    """Add the values of one column and where they are missing."""
+    """Add the values and the missing mask of one column to a hash."""
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     whole.update(len(column).to_bytes(8, "little"))
@@ -356,7 +356,7 @@ def _hash_column(whole: Any, column: Any) -> None:
 
 
 def _damage(folder: Path, name: str, entry: FileEntry) -> str:
-    """What is wrong with a file, or nothing."""
+    """Return the problem with a file, or an empty text."""
     path = folder / f"{name}.parquet"
     try:
         with path.open("rb") as handle:
@@ -370,10 +370,10 @@ def _damage(folder: Path, name: str, entry: FileEntry) -> str:
     return f"{path.name} is damaged or cut off: its sha256 is {actual[:12]}..., not {entry.sha256[:12]}..."
 
 
-# The wide tables of a store as memory-mapped files beside it: made from the Parquet files, and never the record.
+# Cache: the wide tables of a store as memory-mapped files, made from the Parquet files, which remain the record.
 #
-# ``cache/index.json`` names the snapshot they were made from and the sha256 of each file. Where it does not fit, or a
-# file does not, the cache is not used and made again; where it cannot be written, the store works without it.
+# ``cache/index.json`` names the snapshot they were made from and the sha256 of each file. If it or a file does not
+# match, the cache is rebuilt; if it cannot be written, the store works without it.
 
 
 VERSION: Final = 2
@@ -383,7 +383,7 @@ _INDEX: Final = "index.json"
 
 
 def cached_bars(folder: Path, key: str) -> WideBars | None:
-    """The bars that were kept for the snapshot of this digest, memory-mapped and read-only; None: make them again."""
+    """Return the cached bars of the snapshot with this digest, memory-mapped and read-only, or None to rebuild them."""
     place = folder / "cache"
     try:
         index = json.loads((place / _INDEX).read_bytes())
@@ -394,7 +394,7 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
             with (place / f"{name}.npy").open("rb") as handle:
                 if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
                     return None
-            # A plain view of the map: slicing a memmap object costs more than reading the slice.
+            # A plain array view: slicing a memmap object costs more than reading the slice.
             parts[name] = np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
         values = {name.removeprefix("later-bar-"): bar for name, bar in parts.items() if name.startswith("later-bar-")}
         bars = {name.removeprefix("bar-"): bar for name, bar in parts.items() if name.startswith("bar-")}
@@ -406,7 +406,7 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
 
 
 def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
-    """Write the cache of a snapshot; nothing happens where the folder cannot be written."""
+    """Write the cache of a snapshot, or do nothing if the folder cannot be written."""
     place, later = folder / "cache", bars.restated
     parts = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
     parts |= {f"bar-{name}": bar for name, bar in bars.bars.items()}
@@ -420,5 +420,5 @@ def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
             files[name] = hashlib.sha256(sink.getbuffer()).hexdigest()
             write_atomic(place / f"{name}.npy", sink.getvalue())
         index = {"version": VERSION, "key": key, "files": files}
-        # Last, so that files of two snapshots are never taken for one cache.
+        # Last, so that files of two snapshots are never read as one cache.
         write_atomic(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())

@@ -1,4 +1,4 @@
-"""The embedded market: 183 invented instruments in six classes from 2015 to 2025, drawn from a seed."""
+"""The embedded market: 183 synthetic instruments in six classes from 2015 to 2025, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from assaymark.market.instruments import (
     weekdays,
 )
 
-# Everything random is standardised on calm days: factors have unit variance and exactly the correlation asked for, so
-# that the calibration does not depend on the luck of a seed. Stress windows come on top.
+# All random parts are standardised on calm days: factors have unit variance and exactly the target correlation, so
+# that the calibration does not vary with the seed. Stress windows are added on top.
 _SLOW, _FAST = 0.5 ** (1 / 120), 0.5 ** (1 / 6)  # half-lives of 120 and 6 days
 _SLOW_SD, _FAST_SD = 0.16, 0.22
 
@@ -33,11 +33,11 @@ BULL, SIDEWAYS, BEAR = 0, 1, 2
 _MEAN_DAYS = np.array([210.0, 110.0, 70.0])
 _NEXT = np.array([[0.0, 0.6, 0.4], [0.65, 0.0, 0.35], [0.5, 0.5, 0.0]])
 SHARPE = np.array([1.3, 0.5, -1.1])
-"""Drift of each regime in units of a class's volatility, a year."""
+"""Annual drift of each regime in units of a class's volatility."""
 
 
 def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Bull, sideways and bear spells, int array of shape (n,)."""
+    """Draw bull, sideways and bear spells, int array of shape (n,)."""
     states = np.empty(n, dtype=np.int8)
     state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
     while day < n:
@@ -48,7 +48,7 @@ def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``."""
+    """Draw volatility multipliers with a slow and a fast component, both AR(1) in logs, shape as ``shocks``."""
     if not (np.abs(leverage) < 1).all():
         raise InputError("leverage", ["must be between -1 and 1"])
     n, k = shocks.shape
@@ -60,60 +60,60 @@ def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage:
 
 
 def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
-    """AR(1) of unit variance from the first day on."""
+    """Return the stationary AR(1) path of unit variance."""
     path: np.ndarray = draws * np.sqrt(1 - decay**2)
     path[0] = draws[0]
-    # scipy.signal.lfilter gives the same bits, and takes half a second to load where this takes 4 ms.
+    # scipy.signal.lfilter gives the same bits but takes half a second to load; this loop takes 4 ms.
     for day in range(1, path.shape[0]):
         path[day] += decay * path[day - 1]
     return path
 
 
 def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *, dof: float = 5.0) -> np.ndarray:
-    """Correlated t draws of unit variance, shape (n, k): one mixing variable a day, so bad days are bad for all."""
+    """Draw correlated t variables of unit variance, shape (n, k), with one mixing variable per day for all columns."""
     normal = rng.standard_normal((n, correlation.shape[0])) @ np.linalg.cholesky(correlation).T
     mixing = np.sqrt((dof - 2) / rng.chisquare(dof, n))
     return np.asarray(normal * mixing[:, None])
 
 
 def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: float = 4.5) -> np.ndarray:
-    """Independent t draws of unit variance."""
+    """Draw independent t variables of unit variance."""
     return np.asarray(rng.standard_t(dof, shape) * np.sqrt((dof - 2) / dof))
 
 
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
-    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``."""
+    """Transform ``draws`` linearly to mean 0, variance 1 and exactly ``correlation`` on calm days."""
     centred = draws - draws[calm].mean(axis=0)
     own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
     return np.asarray(centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T))
 
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and variance 1 on calm days."""
+    """Scale columns to mean 0 and variance 1 on calm days."""
     sample = draws[calm]
     return np.asarray((draws - sample.mean(axis=0)) / sample.std(axis=0))
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
-    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,)."""
+    """Draw class factor loadings of n instruments with an average pair correlation of ``target``, shape (n,)."""
     wanted = target - sub * same_sub
     spread = rng.uniform(0.88, 1.08, n)
     top = np.sqrt(0.97 - sub)
     betas = spread * np.sqrt(wanted)
-    for _ in range(20):  # capping and scaling pull at each other; a few rounds settle it
+    for _ in range(20):  # iterate, because capping and scaling affect each other
         betas = np.minimum(betas, top)
         pairs = (betas.sum() ** 2 - (betas**2).sum()) / (n * (n - 1))
         betas = betas * np.sqrt(wanted / pairs)
     return np.asarray(np.minimum(betas, top))
 
 
-# What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
-# not print (sub-sector shares, other correlations, sizes of the legs of stress windows) is chosen here beside them.
+# Calibration targets per class: the figures that PortBench publishes (appendix F.1, section 4). Figures that it does
+# not publish (sub-sector shares, other correlations, sizes of the legs of stress windows) are our choice.
 INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
 """Mean correlation between two instruments of one class."""
 
 DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
-"""What the generator aims at within a class: 41-day windows with changing volatility read 2 to 4 % less than this."""
+"""Target correlation of the generator within a class: 41-day windows with changing volatility give 2 to 4 % less."""
 
 WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
 """Mean correlation between an instrument of the class and an equity."""
@@ -122,13 +122,13 @@ VOLATILITY: dict[AssetClass, tuple[float, float]] = {
     "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
     "CA": (0.001, 0.003),
 }  # fmt: skip
-"""Lowest and highest calm volatility of an instrument, a year."""
+"""Lowest and highest annual volatility of an instrument on calm days."""
 
 CRYPTO_DRAWDOWN = (0.50, 0.70)
 """Fall of the crypto class in the tightening window, as shares of the peak."""
 
 EQUAL_WEIGHT_VOLATILITY = 0.10
-"""Volatility of all instruments in equal weights, a year, on calm days: about this."""
+"""Approximate annual volatility of the equal-weight portfolio of all instruments on calm days."""
 
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""
@@ -153,13 +153,13 @@ SUB_VOLATILITY: dict[str, tuple[float, float]] = {
     "money market": (0.0018, 0.0027),
 }
 # fmt: on
-"""Range of calm volatility that each sub-sector's instruments are drawn from, inside their class's range."""
+"""Range of calm annual volatility of each sub-sector's instruments, inside the range of their class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One stress window: between which days it may begin, what happens in it, and the row of its ``first`` day once
-    that was drawn."""
+    """One stress window: bounds of its first day, its length in days, volatility multipliers and pinned legs, and the
+    row of its ``first`` day once drawn."""
 
     name: str
     earliest: str
@@ -172,12 +172,12 @@ class Window:
 
     @property
     def last(self) -> int:
-        """The row of its last day."""
+        """The row of the last day."""
         return self.first + self.days - 1
 
     @property
     def rows(self) -> slice:
-        """Its rows."""
+        """The rows of the window."""
         return slice(self.first, self.first + self.days)
 
 
@@ -200,16 +200,16 @@ STRESS: tuple[Window, ...] = (
     }),
 )  # fmt: skip
 # fmt: on
-"""The three windows of PortBench section C.2 in kind and length. They end before 2024, its normal year."""
+"""The three windows of PortBench section C.2, in kind and length. They end before 2024, its normal year."""
 
 
-# Direction of the shock that all classes share in a window, in the order of CLASSES, and its share of their factor.
+# Direction of the common shock of all classes in a window, in the order of CLASSES, and its share of their factor.
 _TOGETHER = np.array([1.0, -0.6, 0.9, 0.8, 1.0, 0.0])
 _SHARE = 0.30
 
 
 def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
-    """The three windows, each first day drawn evenly between its bounds."""
+    """Draw the first day of each of the three windows uniformly between its bounds."""
     windows = []
     for window in STRESS:
         low, high = np.searchsorted(days, np.array([window.earliest, window.latest], dtype="datetime64[D]"))
@@ -218,7 +218,7 @@ def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ..
 
 
 def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
-    """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
+    """Add the common shock and the higher volatility of the windows to class factors, shape (n_days, 6)."""
     stressed = factors.copy()
     for window in windows:
         shared = rng.standard_normal((window.days, 1)) * _TOGETHER
@@ -229,7 +229,7 @@ def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Seque
 
 
 def _scaled(multiple: float) -> np.ndarray:
-    """The multiplier of each class: crypto, wild already, and cash take a part of it."""
+    """Return the volatility multiplier of each class; crypto, volatile already, and cash take only a part of it."""
     part = np.array([1.0, 0.7, 1.0, 0.3, 1.0, 0.5])
     return 1.0 + (multiple - 1.0) * part
 
@@ -238,7 +238,7 @@ def pin_legs(
     log_returns: np.ndarray, volatility: np.ndarray, members: Mapping[AssetClass, np.ndarray], alive: np.ndarray,
     windows: Sequence[Window],
 ) -> np.ndarray:  # fmt: skip
-    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
+    """Shift log returns so that class means add up to the pinned legs of every window, (n_days, n_instruments)."""
     pinned = log_returns.copy()
     for window in windows:
         for name, knots in window.legs.items():
@@ -259,9 +259,9 @@ def pin_legs(
 _YEAR = 252
 # Correlation of a fall with the next day's volatility, in the order of CLASSES.
 _LEVERAGE = np.array([-0.65, -0.05, -0.30, -0.15, -0.60, 0.0])
-_MONDAY = np.sqrt(1.5)  # crypto's Monday return on the weekday calendar holds the weekend
+_MONDAY = np.sqrt(1.5)  # crypto's Monday return on the weekday calendar includes the weekend
 _DECIMALS = 4
-# New parts go to the end: the place of a name decides its generator.
+# Append new parts at the end: the position of a name determines its generator.
 _STREAMS = (
     *("windows", "volatility", "factors", "own", "sizes", "regimes"),
     *("gaps", "bars", "weekend", "rates", "macro", "filings"),
@@ -270,7 +270,7 @@ _STREAMS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyntheticMarket(ShownHistory):
-    """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar."""
+    """One simulated market. Arrays are (n_days, n_instruments) on weekdays; NaN without a bar."""
 
     seed: int
     listings: tuple[Listing, ...]
@@ -292,14 +292,14 @@ class SyntheticMarket(ShownHistory):
 
     @property
     def calm(self) -> np.ndarray:
-        """Which days lie in no stress window, bool array of shape (n_days,)."""
+        """True for days outside all stress windows, bool array of shape (n_days,)."""
         quiet = np.ones(self.days.size, dtype=bool)
         for window in self.windows:
             quiet[window.rows] = False
         return quiet
 
     def period(self, window: str) -> tuple[str, str]:
-        """First and last day of a stress window, in ISO form."""
+        """Return the first and last day of a stress window, in ISO form."""
         for candidate in self.windows:
             if candidate.name == window:
                 return str(self.days[candidate.first]), str(self.days[candidate.last])
@@ -307,7 +307,7 @@ class SyntheticMarket(ShownHistory):
 
 
 def streams(seed: int) -> dict[str, np.random.Generator]:
-    """One independent generator for each part of the market, so that a change in one part leaves the others alone."""
+    """Return an independent generator for each part of the market, so that changes of one do not affect others."""
     if seed < 0:
         raise InputError("market.seed", [f"must be 0 or more (got {seed})"])
     children = np.random.SeedSequence([seed, 0x4D4B54]).spawn(len(_STREAMS))
@@ -316,7 +316,7 @@ def streams(seed: int) -> dict[str, np.random.Generator]:
 
 @lru_cache(maxsize=2)
 def synthetic_market(seed: int = 0) -> SyntheticMarket:
-    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`)."""
+    """Simulate the market of one seed, calibrated to PortBench's published figures."""
     rng = streams(seed)
     listings = universe()
     days = weekdays(FIRST_DAY, LAST_DAY)
@@ -331,7 +331,7 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[listing.sub]) for listing in listings])
 
     shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
-    # Moves of unit variance over each instrument's own calm days, with mean zero there.
+    # Moves of mean 0 and unit variance over each instrument's own calm days.
     moves, use = shared + own, alive & calm[:, None]
     days_used = use.sum(axis=0)
     centred = moves - np.where(use, moves, 0.0).sum(axis=0) / days_used
@@ -343,13 +343,13 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     drift[:, cash] = policy[:, None] / 100.0 / 261.0
     log_returns = noise * (sizes / np.sqrt(_YEAR)) + drift
     log_returns = pin_legs(log_returns, sizes, members, alive, windows)
-    # Closes from a starting price on the first day of each listing.
+    # Closes from an initial price on the first day of each listing.
     start = np.exp(rng["sizes"].uniform(np.log(25.0), np.log(250.0), len(listings)))
     start[cash] = 100.0
     exact: np.ndarray = start * np.exp(np.cumsum(np.where(alive, log_returns, 0.0), axis=0))
 
     spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
-    # Open, high, low, close and volume: the range holds open and close, and volume grows with the day's move.
+    # Open, high, low, close and volume: the range contains open and close, and volume grows with the day's move.
     daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
     gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
     opened = before * np.exp(0.25 * daily * gap)
@@ -358,11 +358,11 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     move = np.abs(np.log(exact / before)) / daily
     usual = np.exp(np.linspace(11.0, 15.0, exact.shape[1]))
     volume = np.round(usual * np.exp(0.3 * crowd + 0.25 * np.minimum(move, 6.0)))
-    # Rounding keeps the order of open, high, low and close, and hides last-bit differences between machines.
+    # Rounding preserves the order of open, high, low and close, and hides last-bit differences between machines.
     least = 10.0**-_DECIMALS
     opened, high, low, close = (np.maximum(np.round(price, _DECIMALS), least) for price in (opened, high, low, exact))
     bars = opened, high, low, close, volume
-    # Days without a bar: some gaps of one to five days in every instrument, a longer one in one of six.
+    # Days without a bar: some gaps of one to five days in every instrument, a longer one in every sixth.
     for column in range(len(listings)):
         there = np.flatnonzero(alive[:, column])
         lengths = [(1, 6)] * int(rng["gaps"].poisson(there.size / 400))
@@ -383,14 +383,14 @@ def _random_parts(
     rng: Mapping[str, np.random.Generator], days: np.ndarray, listings: tuple[Listing, ...],
     windows: tuple[Window, ...], calm: np.ndarray, class_of: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """What instruments share, what each has alone, the equity factor's volatility a year, and the class loadings."""
+    """Draw the class part and the own part of returns, the relative volatility of equities, and the class loadings."""
     n, members = days.size, class_members(listings)
     weight = np.empty(len(listings))
     for name, columns in members.items():
-        # The share of pairs of one class that are in one sub-sector.
+        # The share of pairs of a class that are in the same sub-sector.
         same_sub = sum(n * (n - 1) for n in SUBSECTORS[name].values()) / (columns.size * (columns.size - 1))
         weight[columns] = loadings(rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], same_sub)
-    # The correlation of the six class factors that gives the wanted correlations with equities
+    # The correlation of the six class factors that gives the target correlations with equities
     place = {name: at for at, name in enumerate(CLASSES)}
     upper = np.zeros((len(CLASSES), len(CLASSES)))
     for name, target in WITH_EQUITIES.items():
@@ -424,11 +424,11 @@ def _random_parts(
 def _seven_days(
     rng: np.random.Generator, days: np.ndarray, close: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Crypto closes on every calendar day: weekdays as given, weekends bridged from Friday to Monday."""
+    """Return crypto closes on every calendar day: weekdays as given, weekends by a bridge from Friday to Monday."""
     every = all_days(FIRST_DAY, LAST_DAY)
     at = np.searchsorted(every, days)
     log = np.empty((every.size, close.shape[1]))
-    # Straight lines between Friday and Monday, then the deviation of a bridge of three steps at its inner points.
+    # Linear interpolation from Friday to Monday, plus a random bridge of three steps at its inner points.
     for column in range(close.shape[1]):
         log[:, column] = np.interp(np.arange(every.size), at, np.log(close[:, column]))
     steps = rng.standard_normal((every.size, 3, close.shape[1])) * (0.55 * sizes / np.sqrt(_YEAR))

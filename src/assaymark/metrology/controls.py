@@ -1,7 +1,7 @@
-"""Do the judges agree on what a control cell shows?
+"""Measurements of control conditions, and the agreement of judges on them.
 
-All texts of a control cell deserve one score, so that within it there is no spread to agree about, and kappa is near 0
-whatever the judges do. The claim is about a difference from honest records; agreement is asked about that difference.
+All texts of a control cell deserve the same score, so there is no variance within it for judges to agree on, and kappa
+is near 0 for any judges. Claims are about the difference from honest records; agreement is tested on that difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
+from assaymark.metrology.contrasts import Contrast, TestSet, contrast_of, holm, t_test
 from assaymark.metrology.design import planning_mde
 from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
@@ -38,9 +38,9 @@ METHODOLOGY = 0.2
 
 @dataclass(frozen=True, slots=True)
 class CellShift:
-    """How far judges move a control cell from honest records; negative is below.
-    ``p`` is one-sided, against "not more than the threshold below". Without a standard error p is 1: all of the cell's
-    or all honest records lie in one cluster."""
+    """The judges' difference between a control cell and honest records; negative is below.
+    ``p`` is one-sided, against "not more than the threshold below". Without a standard error (all of the cell's or all
+    honest records are in one cluster) p is 1."""
 
     delta: float
     se: float | None
@@ -50,7 +50,7 @@ class CellShift:
 
 @dataclass(frozen=True, slots=True)
 class CellAgreement:
-    """Whether judge families agree on what a control cell shows; see `cell_agreement`."""
+    """The agreement of judge families on the difference of a control cell; see `cell_agreement`."""
 
     status: CellStatus
     unanimous: bool
@@ -66,12 +66,12 @@ def cell_agreement(
     honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], threshold: float = 0.0,
     quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False, rounded: bool = True,
 ) -> CellAgreement:  # fmt: skip
-    """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
+    """Test whether all judge families find the difference between a control cell and honest records (Berger 1982)."""
     source, names = "cell_agreement", list(dict.fromkeys(families))
     checks.probability(source, "alpha", alpha)
     if quantile is not None:
         checks.probability(source, "quantile", quantile)
-    # Mean over the judges of each family [n, F], NaN where none has a score.
+    # Mean over the judges of each family [n, F], NaN if none has a score.
     tables = list[Floats]()
     for name, grades in (("cell", cell), ("honest", honest)):
         scores = estimates.scores_of(source, name, grades, 2)
@@ -89,7 +89,7 @@ def cell_agreement(
             raise NotMeasurableError(f"cell_agreement: no {name} record has a score from every judge family")
     texts, records = tables[0][in_cell], tables[1][in_honest]
     _, codes = np.unique(codes[np.concatenate([in_honest, in_cell])], return_inverse=True)
-    # The families alone, all of them, and all without each.
+    # Each family alone, all families, and all without each.
     count = len(names)
     panels = np.concatenate([np.eye(count), np.full((count, 1), 1 / count)], axis=1)
     if count > 1:
@@ -114,14 +114,14 @@ def cell_agreement(
 def _status(
     kappa: float | None, unanimous: bool, left: bool, publish: float, halt: float
 ) -> Literal["publish", "methodology", "halt"]:
-    """What the families' own tests and their kappa permit."""
+    """Return the claim status that the families' own tests and their kappa permit."""
     if kappa is not None and unanimous and kappa >= publish - TOLERANCE:
         return "publish"
     return "methodology" if kappa is not None and left and kappa >= halt - TOLERANCE else "halt"
 
 
 def cell_equivalent(agreement: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
-    """Whether every judge family scores the cell like honest records, to within a margin (Schuirmann 1987)."""
+    """Return True if every judge family scores the cell within a margin of honest records (Schuirmann 1987)."""
     checks.probability("cell_equivalent", "alpha", alpha)
     if not margin > 0:
         checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")
@@ -133,7 +133,7 @@ def cell_equivalent(agreement: CellAgreement, *, margin: float = 0.3, alpha: flo
 
 
 def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Quadratic-weighted kappa of two raters whose records have weights; None where both gave one rating only."""
+    """Compute quadratic-weighted kappa of two raters on weighted records; None if both gave a single rating."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     share = np.ones(first.size) if weights is None else np.asarray(weights, dtype=np.float64)
     share = share / share.sum()
@@ -148,14 +148,14 @@ def _shifts(
     scores: tuple[Floats, Floats], places: tuple[Ints, Ints], threshold: float, quantile: float | None,
     consecutive: bool,
 ) -> list[CellShift]:  # fmt: skip
-    """The shift of every column of cell and honest scores, tested by leaving out clusters of both."""
+    """Compute the shift of every column of cell and honest scores, tested by a jackknife over the clusters of both."""
     clusters = int(max(place.max() for place in places)) + 1
     sums = np.zeros((2, clusters, scores[0].shape[1]))
     counts = np.zeros((2, clusters))
     for which, (table, place) in enumerate(zip(scores, places, strict=True)):
         np.add.at(sums[which], place, table)
         np.add.at(counts[which], place, 1)
-    # Cells are held against the honest mean of their own cluster where it has one, else against one reference.
+    # A cell record is compared with the honest mean of its own cluster if there is one, else with a common reference.
     matched = (counts[1] > 0) & (quantile is None)
     means = sums[1] / np.maximum(counts[1], 1)[:, None]
     totals = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
@@ -188,13 +188,13 @@ CellOutcome = Literal[
 ]
 
 FALLING: Final = ("cell_a", "red_team", "fact_flip")
-"""Cells that have to score lower: their test is one-sided, at the plan's ``cells.alpha``."""
+"""Cells that must score lower than honest records; tested one-sided at the plan's ``cells.alpha``."""
 
 PAIRED: Final = ("paraphrase", "fact_flip", "length_matched")
-"""Cells whose records are each held against the honest record they were made from."""
+"""Cells whose records are each compared with the honest record that they were derived from."""
 
 GATED: Final = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched", "red_team")
-"""Cells with a rule. Ladders and vacuum records have none here: only their scores are reported."""
+"""Cells with a pass rule. Ladders and vacuum records have none: only their scores are reported."""
 
 SUBSTANCE: Final = 0.3
 VERBOSITY: Final = 0.5
@@ -204,7 +204,7 @@ _ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
 def cell_b_outcome(
     delta: float, significant: bool, *, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
 ) -> TerseOutcome:
-    """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5).
+    """Classify the result of the terse-but-correct control (ValueBlindBench section 3.5).
 
     "substance" within ``substance`` of honest; "verbosity-bias" more than ``verbosity`` below and significant; between,
     or below without significance, "inconclusive"; "terse-favoured" more than ``substance`` above.
@@ -224,7 +224,7 @@ def cell_b_outcome(
 def cell_outcome(
     cell: str, value: float, p: float, p_holm: float, flat: bool, cells: Cells, alpha: float
 ) -> CellOutcome:
-    """What the rule of a control cell says of its number (ValueBlindBench section 3.5)."""
+    """Apply the rule of a control cell to its value (ValueBlindBench section 3.5)."""
     if cell in FALLING:
         if p < cells.alpha:
             return "noticed" if cell == "fact_flip" else "passed"
@@ -240,9 +240,9 @@ def cell_outcome(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One control cell as the judges scored it.
-    ``parents`` (the honest record each was made from, or None) and ``composers`` (the family of the model that wrote
-    it) are in the order of ``table.trajectories``."""
+    """One control cell with the judges' scores.
+    ``parents`` (the honest record that each was derived from, or None) and ``composers`` (the family of the model that
+    wrote it) are in the order of ``table.trajectories``."""
 
     kind: DerivationKind
     table: ScoreTable
@@ -258,13 +258,13 @@ class Cell:
 
 
 def _variants(table: ScoreTable, drops: Mapping[str, list[int]]) -> Floats:
-    """Panel scores [V, n, K] of the whole panel and without each family."""
+    """Compute panel scores [V, n, K] of the whole panel and without each family."""
     stacked = table.stacked
     return np.stack([stacked.mean(axis=1), *(stacked[:, keep].mean(axis=1) for keep in drops.values())])
 
 
 def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Floats, int]:
-    """For each record of ``onto`` the mean of ``reference`` [n, K] in its cluster, and how many found none there."""
+    """Return the mean of ``reference`` [n, K] in the cluster of each record of ``onto``, and the number without one."""
     counts = np.bincount(table.cluster, minlength=len(table.clusters))
     sums = estimates.group_sums(reference, table.cluster, len(table.clusters))
     means = np.concatenate([sums / np.maximum(counts, 1)[:, None], reference.mean(axis=0, keepdims=True)])
@@ -274,12 +274,12 @@ def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Fl
 
 
 class _Held:
-    """A cell's aggregate minus what it is held against, summed by cluster and tested.
+    """A cell's aggregate minus that of its reference, summed by cluster and tested.
     Variants of the panel are the whole panel, then without each judge family. Columns of ``tested``, ``p`` and ``sums``
     [G, V + 2] are the variants, then each record without the judges of its composer's family, then the whole panel
-    minus that: the halo. ``own`` [n] is the variant without a record's own family, 0 where no judge shares it.
-    ``rows`` are the records that can be compared, ``state`` says why there is no number. ``primary`` are the column of
-    the gate, the variant of each record, and the words for it; ``chosen`` [n, K] those panel scores."""
+    minus that (self-preference, "halo"). ``own`` [n] is the variant without a record's own family, 0 if no judge shares
+    it. ``rows`` are the comparable records, ``state`` is the reason if there is no value. ``primary`` is the column of
+    the gate, the variant of each record, and its description; ``chosen`` [n, K] are those panel scores."""
 
     def __init__(self, cell: Cell, honest: ScoreTable, reference: Floats, study: Study) -> None:
         self.cell, self.honest, self.reference, self.study = cell, honest, reference[:, :, 0], study
@@ -318,13 +318,13 @@ class _Held:
         if not honest.n:
             self.state = "not measurable: no honest trajectory has a usable score from every judge"
         blank = np.full(self.sums.shape[1], np.nan)
-        self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
+        self.tested = TestSet(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
         tested = self.state in (None, _ONE_CLUSTER)
         if tested:
             self.tested = t_test(self.sums, self.counts, study.inference.level)
         p, halo = self.tested.p, abs(float(self.tested.difference[-1]))
         self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if kind in FALLING else p
-        # Whether the composer's own judges move the gate number so far that it is primary without them.
+        # If the judges of the composer's family change the gate value too much, it is primary without them.
         self.triggered = tested and self.family is not None and halo >= study.cells.halo - TOLERANCE
         self.primary: tuple[int, Ints, str] = 0, np.zeros_like(makers), "panel"
         if kind in GATED and self.triggered:
@@ -332,11 +332,11 @@ class _Held:
         self.chosen: Floats = scores[self.primary[1], np.arange(table.n)]
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
-        """The outcome of the gate whose number and test are in one column, with its p-values."""
+        """Return the outcome and p-values of the gate in one column."""
         if state:
             outcome = "inconclusive" if state == _ONE_CLUSTER and self.cell.kind not in FALLING else "not tested"
             return {"outcome": outcome, "p": None, "p_holm": None}
-        # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
+        # All clusters agree exactly: only the sign test remains, which cannot reach alpha with so few clusters.
         flat, p = bool(np.isnan(self.tested.low[column])), float(self.p[column])
         value, alpha = float(self.tested.difference[column]), self.study.inference.alpha
         outcome = cell_outcome(self.cell.kind, value, p, p_holm, flat, self.study.cells, alpha)
@@ -345,14 +345,14 @@ class _Held:
     def measure(
         self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
     ) -> Measurement:
-        """One column of differences as a measurement."""
+        """Convert one column of differences to a measurement."""
         effect = None if state else contrast_of(self.tested, column, self.rows.size)
         return measured(name, {"cell": self.cell.kind, **labels}, effect, self.study, (self.rows.size, "trajectories"),
                         method or self.method, state or "ok", detail,
                         inputs=f"{self.honest.digest}+{self.cell.table.digest}")  # fmt: skip
 
     def gate(self, p_holm: float, mde: float | None) -> Measurement:
-        """The rule's number of one cell under its primary judges."""
+        """Measure the gate value of one cell with its primary judges."""
         column, variant, words = self.primary
         kind, cells = self.cell.kind, self.study.cells
         alpha = f"at {self.study.inference.alpha:g} after Holm over all cell gates"
@@ -368,7 +368,7 @@ class _Held:
                 f"substance within {cells.substance:g} of honest records; verbosity-bias more than {cells.verbosity:g} "
                 f"below and significant {alpha}; terse-favoured more than {cells.substance:g} above"
             )
-        # Mean and first quartile of the honest aggregate under the judges of each record, averaged over records.
+        # Mean and first quartile of the honest aggregate by the judges of each record, averaged over records.
         mean = q1 = None
         if self.honest.n and variant.size:
             mean, q1 = float(self.reference.mean(axis=1)[variant].mean()), float(self.quartile[variant].mean())
@@ -385,7 +385,7 @@ class _Held:
         return self.measure("cell.gate", column, self.state, detail)
 
     def agreement(self, p_holm: float) -> Measurement:
-        """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
+        """Test whether every judge family supports the cell's claim; also kappa over the cell and honest records."""
         cell, honest, study, rows = self.cell, self.honest, self.study, self.rows
         count, labels, name = (rows.size, "trajectories"), {"cell": cell.kind}, "cell.agreement"
         method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
@@ -399,9 +399,9 @@ class _Held:
             place = {key: row for row, key in enumerate(honest.trajectories)}
             parents = [place[parent] for row in rows if (parent := cell.parents[row]) in place]
             reference, against = reference[parents], against[parents]
-        line = np.argsort(against, kind="stable")  # a jackknife over time numbers the clusters as they come
+        line = np.argsort(against, kind="stable")  # a jackknife over time numbers clusters by first appearance
         reference, against = reference[line], against[line]
-        # What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
+        # The test for every family: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
         cells, alpha = study.cells, study.inference.alpha
         outcome = self.decided(self.primary[0], p_holm, self.state)["outcome"]
         below, above = (1.0, 0.0), (-1.0, sum(study.scale))
@@ -435,7 +435,7 @@ class _Held:
 def cell_measurements(
     honest: ScoreTable, cells: Sequence[Cell], study: Study, *, rng: np.random.Generator | None = None
 ) -> Iterator[Measurement]:
-    """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5)."""
+    """Measure scores, agreement, gate, halo and family drops of each control cell (ValueBlindBench 3.5 and 5.5)."""
     kinds = [cell.kind for cell in cells]
     if len(set(kinds)) < len(kinds):
         checks.fail("cell_measurements", "cells", f"at most one of each kind (got {', '.join(sorted(kinds))})")
@@ -454,11 +454,11 @@ def cell_measurements(
     ruled = [cell for cell in measured_cells if cell.cell.kind in GATED]
 
     def adjusted(columns: Sequence[int]) -> dict[str, float]:
-        """Holm-adjusted p by kind; what could not be tested holds its place with 1."""
+        """Compute Holm-adjusted p-values by kind; an untestable one enters the family as 1."""
         p = [1.0 if cell.state else float(cell.p[column]) for cell, column in zip(ruled, columns, strict=True)]
         return dict(zip([cell.cell.kind for cell in ruled], holm(p).tolist(), strict=True)) if p else {}
 
-    # Each set of judges has its own Holm family: the primary ones, and all without one family.
+    # Each set of judges has its own Holm family: the primary judges, and all without one family.
     p_holm = adjusted([cell.primary[0] for cell in ruled])
     dropped = {family: adjusted([v] * len(ruled)) for v, family in enumerate(drops, start=1)}
     # The plan's minimum detectable effect of an aggregate contrast between two honest agents.
@@ -468,7 +468,7 @@ def cell_measurements(
     mde = planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
     yield from _summaries("cell.honest", honest, reference[0], honest.names, study, {}, {})
     plain = study
-    if study.rubric.coefficient == "alpha":  # texts of a cell are few, and every judge's; alpha is for the honest ones
+    if study.rubric.coefficient == "alpha":  # a cell's few texts have every judge's score; alpha is for honest ones
         plain = study.model_copy(update={"rubric": study.rubric.model_copy(update={"agreement": None})})
     for one in measured_cells:
         kind, chosen = one.cell.kind, one.chosen
@@ -476,14 +476,14 @@ def cell_measurements(
         yield from _summaries("cell.score", one.cell.table, chosen, honest.names, study, more, {"cell": kind})
         if one not in ruled:
             continue
-        # Agreement inside the cell, exactly as it is measured on honest records.
+        # Agreement within the cell, measured exactly as on honest records.
         for measurement in agreement_measurements(panel_of(one.cell.table, plain), rng):
             if measurement.name == "kappa.mean_pairwise" and "format" not in measurement.labels:
                 yield replace(measurement, name="cell.kappa", labels={**measurement.labels, "cell": kind},
                               method=f"{measurement.method}; undefined by design: all texts deserve the same score",
                 )  # fmt: skip
         yield one.gate(p_holm[kind], mde)
-        # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
+        # The effect of the composer's own judges on the gate value. It is not tested, so one cluster is enough.
         state = None if one.state == _ONE_CLUSTER else one.state
         if state is None and one.family is not None and not drops:
             state = estimates.ONE_FAMILY
@@ -499,7 +499,7 @@ def cell_measurements(
 
 
 def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> tuple[ScoreTable, list[Cell]]:
-    """Honest table and cells with those judges' trials averaged whom the honest records allow it (section 3.4)."""
+    """Average the trials of judges whose stability on honest records permits it, in all tables (section 3.4)."""
     decided = averaging(honest, study)
     return gated(honest, study, decided), [replace(cell, table=gated(cell.table, study, decided)) for cell in cells]
 
@@ -508,7 +508,7 @@ def measured(
     name: str, labels: dict[str, str], contrast: Contrast | None, study: Study, count: tuple[int, str], method: str,
     state: str, detail: dict[str, JSON], **parts: Any,
 ) -> Measurement:  # fmt: skip
-    """A number in rubric points with the interval of its test, or, without one, the state that says why."""
+    """Make a measurement in rubric points with the interval of its test, or with the reason for having none."""
     value, ends = (None, None) if contrast is None else (contrast.difference, (contrast.low, contrast.high))
     return number(Measurement, name, labels, value, count, f"{method}; {contrast.method}" if contrast else method,
                   state, detail, ends, study.inference.level, estimates.POINTS, **parts)  # fmt: skip
@@ -518,7 +518,7 @@ def _summaries(
     name: str, table: ScoreTable, scores: Floats, names: Sequence[str], study: Study, detail: dict[str, JSON],
     labels: dict[str, str],
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
+    """Measure mean, quartiles and interval of panel scores [n, K] by name; single values for the aggregate only."""
     codes, at = np.unique(table.cluster, return_inverse=True)
     if table.n:
         tested = t_test(estimates.group_sums(scores, at, codes.size), np.bincount(at), study.inference.level)
@@ -534,7 +534,7 @@ def _summaries(
 
 
 def _separation(cells: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
-    """How far terse-but-correct records stand above verbose-but-wrong ones, on each dimension."""
+    """Measure the difference of terse-but-correct minus verbose-but-wrong records on each dimension."""
     a, b = cells.get("cell_a"), cells.get("cell_b")
     if a is None and b is None:
         return

@@ -1,4 +1,4 @@
-"""Planning: variance components, what a design can detect, and the cheapest design for an effect."""
+"""Study design: variance components, power of a design, and the cheapest design for an effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assaymark.quantiles import normal_quantile, t_quantile
 from assaymark.records import AGGREGATE
 
 PARTS = ("agent", "cluster", "cycle", "agent x cluster", "residual", "judge", "judge x agent", "disagreement")
-"""The components that every table is asked for; ``disagreement`` and ``trial`` are also there for each judge."""
+"""The variance components of a table; ``disagreement`` and ``trial`` also exist for each judge."""
 
 _ALONE = "undefined: one agent, needs two that share cycles"
 
@@ -30,9 +30,9 @@ _ALONE = "undefined: one agent, needs two that share cycles"
 @dataclass(frozen=True, slots=True)
 class Component:
     """One source of variance on one name.
-    ``variance`` is in squared rubric points and never negative: an estimate below 0 is set to 0, ``raw`` keeps it and
-    ``state`` says so. Both are None where the table cannot tell, with the reason as the state. ``freedom`` is how many
-    independent comparisons the estimate rests on."""
+    ``variance`` is in squared rubric points and never negative: an estimate below 0 is set to 0, kept in ``raw``, and
+    noted in ``state``. Both are None if the table does not identify them, with the reason as the state. ``freedom`` is
+    the number of independent comparisons behind the estimate."""
 
     variance: float | None
     raw: float | None
@@ -41,16 +41,16 @@ class Component:
 
     @property
     def sd(self) -> float:
-        """Standard deviation in rubric points, 0 where the variance is not known."""
+        """Standard deviation in rubric points, 0 if the variance is unknown."""
         return 0.0 if self.variance is None else math.sqrt(self.variance)
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
     """Variance components of a score table, by part and name (the aggregate, then every dimension).
-    ``severities`` are each judge's mean minus the panel's, ``bonuses`` what is left of a judge's mean of one agent when
-    the judge's severity and the panel's view of the agent are taken off; both by name. ``pairs`` counts the pairs of
-    agents that share cycles, out of ``pairs_of``: the others tell nothing about agents and are not hidden."""
+    ``severities`` are each judge's mean minus the panel's, ``bonuses`` a judge's mean of one agent less the judge's
+    severity and the panel's mean of the agent; both by name. ``pairs`` is the number of pairs of agents that share
+    cycles, out of ``pairs_of``; the other pairs carry no information about agents."""
 
     parts: Mapping[tuple[str, str], Component]
     by_judge: Mapping[tuple[str, str, str], Component]
@@ -60,16 +60,16 @@ class Components:
     pairs_of: int
 
     def part(self, name: str, dimension: str = AGGREGATE) -> Component:
-        """One of `PARTS` on the aggregate or a dimension."""
+        """Return one of `PARTS` on the aggregate or a dimension."""
         return self.parts[name, dimension]
 
     def judge(self, name: str, judge: str, dimension: str = AGGREGATE) -> Component:
-        """``disagreement`` or ``trial`` of one judge."""
+        """Return ``disagreement`` or ``trial`` of one judge."""
         return self.by_judge[name, judge, dimension]
 
 
 def variance_components(table: ScoreTable) -> Components:
-    """Variance components of the scores of a panel, by the method of moments (Searle 1992, Grubbs 1948)."""
+    """Estimate the variance components of a panel's scores by the method of moments (Searle 1992, Grubbs 1948)."""
     if not table.n:
         raise NotMeasurableError("variance components are undefined: no trajectory has a score from every judge")
     table = averaged(table)
@@ -94,7 +94,7 @@ def variance_components(table: ScoreTable) -> Components:
         parts = [dict.fromkeys(PARTS[5:], blank) for _ in names]
         by_judge = {("disagreement", judge, name): blank for _, judge, _, name in every}
     else:
-        # Squares of differences of judges within agents and between them [P, K], and the weight of a liking between.
+        # Squared differences of judges within agents and between agents [P, K], and the weight of a bonus between them.
         code, sizes = np.unique(table.agent, return_inverse=True)[1].astype(np.int64), counts[counts > 0]
         gaps = [_centred(scores[:, a] - scores[:, b], code, sizes) for a, b in combinations(range(len(judges)), 2)]
         within = np.array([np.square(inside).sum(axis=0) for inside, _ in gaps])
@@ -110,12 +110,12 @@ def variance_components(table: ScoreTable) -> Components:
             liking = Component(None, None, 0, _ALONE)
             if groups > 1:
                 liking = _component((float(between[:, k].mean()) - 2 * (groups - 1) * mean) / spread / 2, groups - 1)
-            # Severities are differences of means over all trajectories, whose own noise is taken off.
+            # Severities are differences of means over all trajectories; the noise of these means is subtracted.
             own = _component(float(severity[:, k].var(ddof=1)) - mean / table.n, len(judges) - 1)
             disagreement = _component(mean, freedom * (len(judges) - 1))
             parts.append({"judge": own, "judge x agent": liking, "disagreement": disagreement})
     for judge in judges:
-        # The table does not keep the dimensions of single trials.
+        # The table does not store the dimensions of single trials.
         rows, component = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
         if rows.shape[1] > 1 and rows.shape[0]:
             component = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
@@ -126,7 +126,7 @@ def variance_components(table: ScoreTable) -> Components:
 
 
 def averaged(table: ScoreTable) -> ScoreTable:
-    """The table with means over trials as scores, also of judges whose trials a plan would not average."""
+    """Return the table with trial means as scores, also for judges whose trials a plan would not average."""
     return table if table.mean is None else replace(table, scores=table.mean)
 
 
@@ -137,7 +137,7 @@ def _component(raw: float, freedom: int) -> Component:
 
 
 def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[list[dict[str, Component]], int]:
-    """The components that need agents who share cycles, for every name; and how many pairs of agents did."""
+    """Estimate the components that need agents with common cycles, by name; also return the number of such pairs."""
     a, c, width = len(table.agents), len(table.cycles), panel.shape[1]
     place = table.agent * c + table.cycle
     counts = np.bincount(place, minlength=a * c)
@@ -161,7 +161,7 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
         between_product += (sizes[:, None] * x_out * y_out).sum(axis=0)
         level += np.square(first.mean(axis=0) - second.mean(axis=0))
         pairs, freedom, between_freedom = pairs + 1, freedom + n - g, between_freedom + g - 1
-        # The weight of a cluster effect between clusters, and what a mean difference keeps of effects and noise.
+        # The weight of a cluster effect between clusters, and the shares of effects and noise in a mean difference.
         spread, own, inverse = spread + n - squares / n, own + squares / n**2, inverse + 1 / n
     if not pairs or freedom < 1:
         state = _ALONE if not pairs else "undefined: one cycle in each cluster, needs two"
@@ -187,14 +187,14 @@ def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[lis
 
 
 def _centred(values: Floats, code: Ints, sizes: Ints) -> tuple[Floats, Floats]:
-    """Values minus the mean of their cluster [n, K], and means of clusters minus the mean [G, K]."""
+    """Return values minus their cluster's mean [n, K], and cluster means minus the overall mean [G, K]."""
     sums = np.stack([np.bincount(code, weights=column, minlength=sizes.size) for column in values.T], axis=1)
     means = sums / sizes[:, None]
     return values - means[code], means - values.mean(axis=0)
 
 
 def _grubbs(variances: Floats, judges: int) -> Floats:
-    """Noise of each judge [J, K] from the variances of the differences of all pairs [P, K]; two judges share alike."""
+    """Estimate each judge's noise [J, K] from the variances of pair differences [P, K]; two judges share it equally."""
     if judges == 2:
         return np.repeat(variances / 2, 2, axis=0)
     total = variances.sum(axis=0) / (judges - 1)
@@ -205,17 +205,17 @@ def _grubbs(variances: Floats, judges: int) -> Floats:
     return np.asarray((sums - total) / (judges - 2))
 
 
-# Before any judge is called: what this design can detect, and what it can never conclude.
+# Power before any judge is called: the effects that this design can detect, and the claims it can never support.
 
 
 def minimum_detectable_effect(
     n: float, *, sd: float = 1.0, alpha: float = 0.05, power: float = 0.8, comparisons: int = 1
 ) -> float:
-    """Smallest mean paired difference that a two-sided z test finds with the stated power.
+    """Compute the smallest mean paired difference that a two-sided z test detects with the given power.
 
     ``(z(1 - alpha/2) + z(power)) sd / sqrt(n)``, with ``comparisons`` dividing alpha (ValueBlindBench section 3.9
     prints 0.29 rubric points for an sd of 1 and 80 % power without its n; n = 200 over 36 comparisons gives 0.286).
-    A planning number: it takes items as independent, which clusters are not.
+    A planning value: it treats items as independent, which items of one cluster are not.
 
     Parameters
     ----------
@@ -224,9 +224,9 @@ def minimum_detectable_effect(
     sd : float
         Standard deviation of a paired difference, in score points.
     alpha, power : float
-        Two-sided error rate before division, and the chance to find an effect of this size.
+        Two-sided error rate before division, and the power for an effect of this size.
     comparisons : int
-        How many contrasts share alpha.
+        Number of contrasts that share alpha.
 
     Returns
     -------
@@ -255,9 +255,9 @@ def minimum_detectable_effect(
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The smallest true differences that a design finds with the plan's power, in rubric points.
-    ``leader`` is for one contrast of an agent that is claimed to rank first (naming it needs all of its contrasts and
-    is found less often), ``pair`` for a single pair at the first step of the procedure."""
+    """The smallest true differences that a design detects with the plan's power, in rubric points.
+    ``leader`` is for one contrast of an agent claimed to rank first (the claim needs all of its contrasts and so has
+    less power), ``pair`` for a single pair at the first step of the procedure."""
 
     leader: float
     pair: float
@@ -265,7 +265,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude, before any judge is called; ``hopeless``: what it can never reject."""
+    """The power of a design before any judge is called; ``hopeless`` lists hypotheses that it can never reject."""
 
     test: str
     clusters: int
@@ -285,7 +285,7 @@ def preflight(
     study: Study, n_agents: int, dimensions: int, clusters_per_pair: ArrayLike, cycles_per_pair: ArrayLike, *,
     agent_families: Mapping[str, str] | None = None, clusters: Sequence[str] = (),
 ) -> Preflight:  # fmt: skip
-    """What the locked test can conclude on these records, before any judge is called."""
+    """Compute the power of the locked test on these records, before any judge is called."""
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
     scale = checks.whole(source, "dimensions", dimensions, least=1)
@@ -305,17 +305,17 @@ def preflight(
     conflicted = sum(bool({own.get(first), own.get(other)} & families) for first, other in combinations(sorted(own), 2))
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
-    # Degrees of freedom that a pair borrows where all variances are equal.
+    # Degrees of freedom that a pair borrows if all variances are equal.
     nu, most = median - 1, 0.0
     if agents > 2 and nu > 0:
         fade = min(1.0, (median - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
         most = 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
 
     def reach(share: int, borrowed: float) -> Reach | None:
-        """Smallest gaps with one in ``share`` of the clusters and so many borrowed degrees of freedom."""
+        """Compute the detectable differences with 1/``share`` of the clusters and the borrowed degrees of freedom."""
         if median // share < FEWEST_CLUSTERS or items // share < 1 or agents < 2:
             return None
-        # Clusters in time order count as independent here: before data nothing is known of their correlation.
+        # Clusters in time order count as independent, because their correlation is unknown before the data.
         df = (median // share // 2 if consecutive else median // share) - 1 + borrowed
         se, power = inference.mde_sd / math.sqrt(items // share), inference.mde_power
         return Reach(*(minimum_detectable_gap(se, df, x, power) for x in detectable_levels(agents, alpha)))
@@ -347,13 +347,13 @@ def preflight(
 
 
 def dimensions_claimed(study: Study) -> bool:
-    """Whether the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    """Return True if the plan makes claims about dimensions, which then share alpha with the aggregate."""
     dimensions = study.claims.dimensions
     return dimensions is None or bool(set(dimensions) - {AGGREGATE})
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
-    """Levels at which one contrast of a leader, and a single pair at the first step, are tested."""
+    """Return the test levels of one contrast of a leader and of a single pair at the first step."""
     pairs = max(1, math.comb(agents, 2))
     if agents <= 3:
         return alpha / pairs, alpha / pairs
@@ -361,22 +361,22 @@ def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
 
 
 def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
-    """`minimum_detectable_effect` with the plan's assumptions, or None without any common cycle."""
+    """Compute `minimum_detectable_effect` with the plan's assumptions; None without a common cycle."""
     if n < 1 or comparisons < 1:
         return None
     plan = study.inference
     return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
 
 
-# The cheapest design of clusters, cycles, judges and trials that finds a difference.
+# The cheapest design of clusters, cycles, judges and trials that detects a difference.
 
 MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
-"""Of the designs that `dstudy` tries."""
+"""The upper bounds of the designs that `dstudy` searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class DStudy:
-    """The cheapest design with the wanted power; see `dstudy`."""
+    """The cheapest design with the required power; see `dstudy`."""
 
     G: int
     C: int
@@ -395,8 +395,8 @@ def dstudy(
     *, alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
     least: Mapping[str, int] | None = None, human_alpha: float | None = None,
 ) -> DStudy | None:  # fmt: skip
-    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
-    Satterthwaite 1946). People confirm it at ``human_alpha``, by default the level at which judges are tested."""
+    """Find the cheapest design that detects a given difference, with 2 to 8 judges and 1 to 3 trials (Brennan 2001,
+    Satterthwaite 1946). Human labels confirm it at ``human_alpha``, by default the level of the judges' test."""
     source, human_alpha = "dstudy", alpha if human_alpha is None else human_alpha
     parts = reliability.components_of(source, v)
     prices = {"human": 0.0, **cost}
@@ -424,7 +424,7 @@ def dstudy(
         possible &= _may_reach(effect, between / g + within / (g * c), g - 1, human_alpha, power)
         total = total + fewest * k * prices["human"]
     best: tuple[float, int, float, int | None] | None = None
-    # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
+    # By ascending minimum cost, until no other design can be cheaper; of equally cheap ones the most precise first.
     for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
         if best is not None and total[i] >= best[0]:
             break
@@ -454,7 +454,7 @@ def dstudy(
 def _error(
     parts: Mapping[str, float], g: Floats, c: Floats, j: Floats, t: Floats, random: bool
 ) -> tuple[Floats, Floats]:
-    """Variance of a contrast in some designs, and its degrees of freedom."""
+    """Compute the variance of a contrast in each design, and its degrees of freedom."""
     judge, cluster, error = reliability.effects_of(parts, c, t, random)
     variance = judge / j + cluster / g + error / (j * g)
     df = g - 1
@@ -467,19 +467,19 @@ def _error(
 
 
 def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapping[str, int], random: bool) -> float:
-    """Chance that a design of ``size`` (G, C, J, T) finds an effect; as in `dstudy`."""
+    """Compute the power of a design of ``size`` (G, C, J, T) to detect an effect, as in `dstudy`."""
     g, c, j, t = (np.array([float(size[name])]) for name in ("G", "C", "J", "T"))
     variance, df = _error(v, g, c, j, t, random)
     return _power(effect, float(variance[0]), float(df[0]), alpha)
 
 
 def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
-    """False where a design cannot have the power; that of the others may still fall short a little."""
+    """Return False for designs that cannot have the power; a True design may still fall slightly short of it."""
     z = scipy.special.ndtri([1 - alpha / 2, power])
     with np.errstate(divide="ignore"):
         shift = effect / np.sqrt(variance)
     reached = shift >= 0.88 * z.sum()
-    df, at = np.unique(np.maximum(df[reached], 1.0), return_inverse=True)  # a quantile costs more than the rest
+    df, at = np.unique(np.maximum(df[reached], 1.0), return_inverse=True)  # the quantile dominates the cost
     critical = scipy.special.stdtrit(df, 1 - alpha / 2)
     needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
     reached[reached] = shift[reached] >= ((1 - 0.12 / df) * needed)[at]
@@ -495,7 +495,7 @@ def _power(effect: float, variance: float, df: float, alpha: float) -> float:
 def variance_per_cost(
     parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
 ) -> dict[str, float | None]:
-    """Derivative of the variance by money spent on each part of the design (people's grades aside)."""
+    """Compute the derivative of the variance with respect to spending on each part of the design, without labels."""
     judge = 2 * parts["judge_agent"] / J if random else 0.0
     trial = 2 * parts["trial"] / (J * T * G * C)
     reading = 2 * parts["disagreement"] / (J * G * C) + trial
@@ -504,6 +504,6 @@ def variance_per_cost(
     cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
     calls = G * C * agents * J * T * prices["call"]
     total = G * C * agents * prices["record"] + calls
-    # Each part falls as 1/size and its cost grows with the size, which cancels.
+    # Each part decreases as 1/size and its cost increases with size, so that size cancels.
     slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, total), "G": (cluster, total)}
     return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}

@@ -1,4 +1,4 @@
-"""One number as a measurement, and one estimate with its uncertainty: clusters left out one at a time, Student's t."""
+"""Measurements from single values, and estimates with a delete-one-cluster jackknife and Student's t."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assaymark.records import JSON, Measurement
 
 Ends = tuple[float | None, float | None]
 Maker = Callable[..., Measurement]
-"""Makes a measurement from its fields by name, as `Measurement` itself does."""
+"""A function that makes a measurement from keyword fields, like `Measurement` itself."""
 
 POINTS: Final = "rubric points"
 ONE_FAMILY: Final = "not measurable: one judge family, needs two"
@@ -34,8 +34,8 @@ def number(
     method: str, state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
     level: float | None = None, unit: str = "", **more: Any,
 ) -> Measurement:  # fmt: skip
-    """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends.
-    An `Estimate` brings its state and its ends along."""
+    """Make one measurement; ``count`` is n and its unit, ``state`` the reason if there is no value, ``level`` the
+    coverage of ``ends``. An `Estimate` as the value provides its own state and ends."""
     estimate = value.estimate if isinstance(value, Estimate) else value
     if isinstance(value, Estimate):
         state, ends = value.state, (value.low, value.high)
@@ -50,23 +50,23 @@ def number(
 
 
 def state_of(error: NotMeasurableError) -> str:
-    """The reason in an error as the state of a measurement."""
+    """Convert the reason in an error to the state of a measurement."""
     return f"undefined: {str(error).rpartition('undefined: ')[2]}"
 
 
 ONE_CLUSTER = "undefined: one cluster, needs two"
 ZERO_VARIANCE = "zero variance: sign test"
 
-_ZERO = 1e-9  # scores are means of small whole numbers; below this an estimate is float noise
-_FLAT = 1e-12  # relative; below this a standard error is
+_ZERO = 1e-9  # scores are means of small integers; a smaller estimate is float noise
+_FLAT = 1e-12  # relative; a smaller standard error is float noise
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An estimate with its standard error, interval and test against zero.
-    ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok", or says why there is no
-    interval: where the clusters agree exactly the sign test speaks instead, and one cluster says nothing (p = 1).
-    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record."""
+    ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok" or the reason for having no
+    interval: if the clusters agree exactly, p is that of the sign test; with one cluster p is 1.
+    ``estimate`` is None if the quantity itself is undefined; `undefined` makes that record."""
 
     estimate: float | None
     se: float | None
@@ -78,23 +78,23 @@ class Estimate:
     state: str
 
     def parts(self) -> tuple[float | None, float | None, float | None, float | None, float | None, float, float, str]:
-        """The fields, for a record that has more of them."""
+        """The fields, for constructors of records that extend this one."""
         return self.estimate, self.se, self.df, self.low, self.high, self.p, self.p_up, self.state
 
 
 def undefined(state: str, estimate: float | None = None) -> Estimate:
-    """The record of what cannot be tested, and why."""
+    """Make the record of a quantity that cannot be tested, with the reason as its state."""
     return Estimate(estimate, None, None, None, None, 1.0, 1.0, state)
 
 
 def jackknife_se(full: Floats | float, without: Floats) -> Floats:
-    """Delete-one-cluster standard errors [...] of estimates [...] from those without each cluster [G, ...]."""
+    """Compute delete-one-cluster standard errors [...] from the estimates without each cluster [G, ...]."""
     g = without.shape[0]
     return np.asarray(np.sqrt((g - 1) / g * np.square(without - full).sum(axis=0)))
 
 
 def jackknife_estimate(full: float, without: Floats, level: float = 0.95, df: float | None = None) -> Estimate:
-    """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``)."""
+    """Compute one estimate's record from those without each cluster [G], by Student's t with df G - 1 (or ``df``)."""
     g = without.shape[0]
     if g < 2:
         return student_estimate(full, 0.0, 0)
@@ -102,12 +102,12 @@ def jackknife_estimate(full: float, without: Floats, level: float = 0.95, df: fl
 
 
 def student_estimate(estimate: float, se: float, df: float, level: float = 0.95) -> Estimate:
-    """The record of an estimate with a standard error that has ``df`` degrees of freedom (0: a single cluster)."""
+    """Compute an estimate's record from its standard error with ``df`` degrees of freedom (0: a single cluster)."""
     estimate, se = float(estimate), float(se)
     if df <= 0:
         return Estimate(estimate, None, 0, None, None, 1.0, 1.0, ONE_CLUSTER)
     if se <= _FLAT * max(1.0, abs(estimate)):
-        # All clusters say the same: of the 2^(df+1) patterns of signs one is as far out (two, both ways).
+        # All clusters agree: one of the 2^(df+1) sign patterns is as extreme (two of them for a two-sided test).
         tail = 2.0 ** -(df + 1)
         p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * tail, tail if estimate > 0 else 1.0)
         return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
@@ -118,7 +118,7 @@ def student_estimate(estimate: float, se: float, df: float, level: float = 0.95)
 
 
 def cluster_mean(values: Floats, codes: Ints | None = None, level: float = 0.95) -> Estimate:
-    """Mean of values [n] whose clusters have codes 0..G-1 [n] (left out: each value is a cluster), jackknifed."""
+    """Compute the jackknifed mean of values [n] with cluster codes 0..G-1 [n] (default: each value is a cluster)."""
     places = np.arange(values.size) if codes is None else codes
     means = leave_out(np.bincount(places, weights=values)) / leave_out(np.bincount(places))
     return jackknife_estimate(means[0], means[1:], level)
@@ -126,7 +126,7 @@ def cluster_mean(values: Floats, codes: Ints | None = None, level: float = 0.95)
 
 @cache
 def neighbour_blocks(clusters: int) -> Ints:
-    """For each of so many clusters in time order, the block of neighbours that a jackknife leaves out with it."""
+    """Return, for each of ``clusters`` in time order, the block of neighbours that a jackknife omits with it."""
     steps = ((8, 2), (15, 3), (20, 4), (47, 5))
     size = next((size for most, size in steps if clusters <= most), clusters // 8)
     blocks = np.minimum(np.arange(clusters) // size, max(1, clusters // size) - 1)
@@ -135,7 +135,7 @@ def neighbour_blocks(clusters: int) -> Ints:
 
 
 def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
-    """Sums [G, ...] over all clusters, then without each of them, or each block of neighbours [1+U, ...]."""
+    """Sum [G, ...] over all clusters, then without each cluster or each block of neighbours [1+U, ...]."""
     units = sums
     if consecutive:
         starts = np.flatnonzero(np.diff(neighbour_blocks(sums.shape[0]), prepend=-1))
@@ -147,7 +147,7 @@ def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
 def cluster_codes(
     source: str, clusters: Sequence[Any] | NDArray[Any], n: int, consecutive: bool = False, name: str = "cluster"
 ) -> Ints:
-    """Codes 0..G-1 [n] of the clusters, or blocks of neighbours, numbered as they come (in time, where records are)."""
+    """Return codes 0..G-1 [n] of the clusters, or of blocks of neighbours, numbered by first appearance."""
     if isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (n,) and n:
         codes = _numbered(clusters.tobytes())
     else:
@@ -157,7 +157,7 @@ def cluster_codes(
 
 @lru_cache(maxsize=64)
 def _numbered(codes: bytes) -> Ints:
-    """Whole numbers as 0..G-1 in the order in which they come; asked for the same records many times."""
+    """Renumber codes as 0..G-1 by first appearance; cached, because the same records recur."""
     _, first, places = np.unique(np.frombuffer(codes, dtype=np.int64), return_index=True, return_inverse=True)
     numbers = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
     numbers.setflags(write=False)
@@ -165,7 +165,7 @@ def _numbered(codes: bytes) -> Ints:
 
 
 def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
-    """Scores with ``ndim`` axes and NaN for None."""
+    """Return scores with ``ndim`` axes and NaN for None."""
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -179,7 +179,7 @@ def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
 
 
 def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Sums [groups, ...] of the rows of ``values`` [n, ...] by their code, 0 where a code does not occur."""
+    """Sum the rows of ``values`` [n, ...] by code [groups, ...]; 0 if a code does not occur."""
     counts = np.bincount(codes, minlength=groups)
     sums = np.zeros((groups, *values.shape[1:]))
     if counts.max(initial=0) <= 1:
@@ -194,7 +194,7 @@ def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
 def missing_shares(
     judges: Sequence[str], agents: Sequence[str], replies: Ints
 ) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """The shares of `ScoreTable.missing` from its counts of replies."""
+    """Compute the shares of `ScoreTable.missing` from the counts of replies."""
     asked, lacking = replies.sum(axis=2), replies[:, :, 1]
     by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
     return (
@@ -206,7 +206,7 @@ def missing_shares(
 def excess_replies(
     by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
 ) -> dict[str, str]:
-    """`ScoreTable.excess` from the shares that are missing."""
+    """Compute `ScoreTable.excess` from the missing shares."""
     reasons = {
         judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
         for judge, share in by_judge.items()

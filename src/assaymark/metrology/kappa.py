@@ -1,4 +1,4 @@
-"""Do judges agree, with each other and with themselves, and does the order of agents depend on who judges?"""
+"""Agreement between judges, stability of repeated judging, and sensitivity of rankings to the judge families."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from assaymark.protocol import Study
 
 Pair = tuple[int, int]
 
-# Temporaries of this many ratings stay in the cache; a million items counted at once take half as long again.
+# Blocks of this many ratings fit in the cache; counting a million items at once takes 50 % longer.
 _BLOCK = 1 << 14
 _SMALL_SCALE = 127
 
 
 def round_half_up(x: ArrayLike) -> Floats | float:
-    """Round to the nearest whole number, halves upwards: ``floor(x + 0.5)``.
+    """Round to the nearest integer, halves upwards: ``floor(x + 0.5)``.
 
-    The one rounding rule for ratings that enter a kappa (ValueBlindBench section 3.6 says "nearest" and leaves halves
-    open). Python, numpy and most spreadsheets round halves to even, databases round them up, and a mean over six
-    dimensions lands on a half in about one case in six. It does not clip.
+    The rounding rule for all ratings in a kappa (ValueBlindBench section 3.6 specifies "nearest" without a rule for
+    halves). Python, numpy and most spreadsheets round halves to even, databases round them up, and about one mean over
+    six dimensions in six is a half. Values are not clipped.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def round_half_up(x: ArrayLike) -> Floats | float:
 
 
 def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
-    """Cohen's kappa with quadratic weights, between two judges.
+    """Compute Cohen's kappa with quadratic weights between two judges.
 
     1 is full agreement, 0 is what chance would give these two judges, below 0 is less than chance. A 4 against a 5
     costs a sixteenth of a 1 against a 5. All of 1..categories count, whether or not they occur
@@ -98,12 +98,12 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 
 
 def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
-    """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
+    """Count the items with rating i+1 by judge a and j+1 by judge b, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
     integers = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
     if len(integers) == 2 and integers[0].size and integers[0].size == integers[1].size and size <= _SMALL_SCALE:
-        # Checked while they pass through the cache once. With a power of two above the scale, stray high bits show in
-        # one reduction, and what is still off the scale (such as 0) lands outside the square of good cells.
+        # Checked in the same pass. With a power of two above the scale, one reduction finds stray high bits, and other
+        # values off the scale (such as 0) fall outside the square of valid cells.
         stride, strays = 1 << size.bit_length(), 0
         counts = np.zeros(stride * stride, dtype=np.int64)
         for start in range(0, integers[0].size, _BLOCK):
@@ -122,7 +122,7 @@ def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "
 
 
 def kappa_of_table(table: ArrayLike) -> float:
-    """Quadratic-weighted kappa of a contingency table of counts, in whole numbers up to the last division."""
+    """Compute quadratic-weighted kappa from a contingency table, in integers up to the last division."""
     cells = np.asarray(table)
     if cells.ndim != 2 or cells.shape[0] != cells.shape[1] or cells.dtype.kind not in "iu" or (cells < 0).any():
         checks.fail("kappa_of_table", "table", f"must be a square of counts (got shape {cells.shape}, {cells.dtype})")
@@ -137,13 +137,13 @@ def kappa_of_table(table: ArrayLike) -> float:
 
 @cache
 def _moment_columns(categories: int) -> Ints:
-    """For each cell of a table, what it adds to: n, sums, sums of squares (both and each), cross products."""
+    """Return each table cell's contribution to n, the sums, the sums of squares (both and each), the cross products."""
     a, b = (axis.ravel() for axis in np.indices((categories, categories)))
     return np.stack([np.ones_like(a), a, b, a * a + b * b, a * b, a * a, b * b], axis=1)
 
 
 def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
-    """Arithmetic mean of `weighted_kappa` over all pairs of judges: the statistic that the publication gate reads.
+    """Compute the arithmetic mean of `weighted_kappa` over all pairs of judges, which the publication gate uses.
 
     Read it as the agreement of a typical pair. It is a convention of the protocol, not a chance-corrected
     coefficient for J raters (ValueBlindBench section 3.6).
@@ -184,17 +184,17 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def judge_pairs(judges: int) -> list[Pair]:
-    """Every pair of judge columns; one judge alone has none, which is not measurable."""
+    """Return every pair of judge columns; raise NotMeasurableError for a single judge."""
     if judges < 2:
         raise NotMeasurableError(f"agreement needs at least two judges (got {judges})")
     return list(combinations(range(judges), 2))
 
 
 def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
-    """Fleiss' unweighted kappa for J judges.
+    """Compute Fleiss' unweighted kappa for J judges.
 
-    1 is full agreement, 0 chance. It takes a 4 against a 5 as seriously as a 1 against a 5, so it is reported beside
-    the weighted mean and never gated on (ValueBlindBench section 3.6).
+    1 is full agreement, 0 chance. It weights a 4 against a 5 like a 1 against a 5, so it is reported in addition to the
+    weighted mean and never used for a gate (ValueBlindBench section 3.6).
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def _count(a: Ints, b: Ints, categories: int) -> Ints:
-    """Contingency counts; ratings start at 1, so the first categories + 1 bins stay empty and are cut off."""
+    """Count a contingency table; ratings start at 1, so the first categories + 1 bins are empty and dropped."""
     bins = categories * categories + categories + 1
     counts = np.bincount(a[:_BLOCK] * categories + b[:_BLOCK], minlength=bins)
     for start in range(_BLOCK, a.size, _BLOCK):
@@ -248,11 +248,11 @@ def _count(a: Ints, b: Ints, categories: int) -> Ints:
 
 
 def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
-    """One minus the variance between trials of one item over the variance of all trials.
+    """Compute one minus the variance between trials of one item over the variance of all trials.
 
-    1 means that asking again changes nothing; the protocol wants at least 0.90 before it averages trials
-    (ValueBlindBench section 3.4). It is a ratio of variances, not an intraclass correlation. The source does not say
-    which divisor its variances have, and that alone moves some judges across 0.90: ``ddof`` applies to both.
+    1 means that all trials agree; the protocol requires at least 0.90 before averaging trials (ValueBlindBench section
+    3.4). It is a ratio of variances, not an intraclass correlation. The source does not state the divisor of its
+    variances, which alone moves some judges across 0.90: ``ddof`` applies to both.
 
     Parameters
     ----------
@@ -292,9 +292,9 @@ def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
 
 
 def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str, float]:
-    """Spearman correlation of the agents' ranking with and without each judge family.
+    """Compute the Spearman correlation of the agents' rankings with and without each judge family.
 
-    1 is the same order without that family's judges; with four agents anything below 0.9 means some change of order
+    1 means the same order without that family's judges; with four agents any value below 0.9 means a change in order
     (ValueBlindBench sections 3.5 and 5.2). The panel score of an agent is the mean over judges.
 
     Parameters
@@ -336,13 +336,13 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
 
 
 def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
-    """For each judge family, the columns of the judges that stay when it is left out; empty with one family."""
+    """Return, for each judge family, the columns of the other judges; empty with one family."""
     distinct = dict.fromkeys(families)
     return {family: [j for j, f in enumerate(families) if f != family] for family in distinct if len(distinct) > 1}
 
 
 def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[str, bool]:
-    """For each judge that was asked more than once, whether its trials may be averaged."""
+    """Return, for each judge with several trials, whether its trials may be averaged."""
     averaged = {}
     for judge, trials in table.trials.items():
         if trials.shape[1] > 1:
@@ -355,11 +355,11 @@ def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[
 
 
 def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
-    """The table with the first trial alone of every judge whose trials may not be averaged."""
+    """Return the table with only the first trial of every judge whose trials may not be averaged."""
     decided = averaging(table, study) if averaged is None else averaged
     treatment = [0 if decided.get(judge, True) else 1 for judge in table.judges]
     if table.mean is None or table.first is None:
-        return table  # nobody was asked twice
+        return table  # no judge has a second trial
     opening = np.array(treatment, dtype=bool)[:, None]
     scores = np.where(opening, table.first, table.mean)
     scores.setflags(write=False)
@@ -372,7 +372,7 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
 
 
 def spearman(a: Floats, b: Floats) -> float:
-    """Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie, as float noise is no order."""
+    """Compute Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie (float noise)."""
     (rho,) = spearman_columns(a[:, None], b[:, None])
     if rho is None:
         raise NotMeasurableError(f"rank correlation is undefined: all {a.size} agents are tied")
@@ -380,17 +380,17 @@ def spearman(a: Floats, b: Floats) -> float:
 
 
 def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
-    """`spearman` of each column of ``a`` [A, K] with the same column of ``b``; None where one of them is all ties."""
+    """Compute `spearman` of each column of ``a`` [A, K] with the same column of ``b``; None if one is all ties."""
     first, second = average_ranks(a), average_ranks(b)
     first, second = first - first.mean(axis=0), second - second.mean(axis=0)
-    # Sums of half-integers are exact, so full agreement is exactly 1.
+    # Sums of half-integers are exact, so perfect agreement is exactly 1.
     squares = (first * first).sum(axis=0) * (second * second).sum(axis=0)
     rho = (first * second).sum(axis=0) / np.sqrt(np.where(squares > 0, squares, 1.0))
     return [value if defined else None for value, defined in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
 
 
 def average_ranks(x: Floats) -> Floats:
-    """Ranks from 1 in each column [A, K], ties at their average; what agrees to nine decimals ties."""
+    """Compute ranks from 1 in each column [A, K], ties at average ranks; values equal to nine decimals tie."""
     settled = np.round(x, 9)
     below, tied = ((test(settled[None], settled[:, None])).sum(axis=1) for test in (np.less, np.equal))
     return np.asarray(below + (tied + 1) / 2)

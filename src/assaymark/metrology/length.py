@@ -1,4 +1,4 @@
-"""May an order of two agents come from how much they write? Slopes on length, and contrasts at equal length."""
+"""Length bias: slopes of scores on text length, and contrasts of agents at equal length."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
-# Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.
+# Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, computed from sums.
 
 
 EQUAL_LENGTH = 0.03
-"""Doublings of length (2 %) below which two agents write equally much, and nothing is asked about length."""
+"""Difference in doublings of length (2 %) below which two agents count as equally long, without a length test."""
 
 MOST_COVARIATES = 3
 
-_SAME = 1e-10  # share of a covariate's variation below which what is left of it is float noise
+_SAME = 1e-10  # share of a covariate's variation below which the remainder is float noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EqualLength:
-    """What the recusal contrasts at equal length need, by cluster.
-    ``gaps`` [G, P] are the recusal contrasts as they are (NaN where not identified), ``exposure`` [G, K, J, Q] how far
-    each judge's covariates enter the agent effects, ``normals`` the regression sums [G, ., .] of judges with the same
-    cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate."""
+    """Sums by cluster for the recusal contrasts at equal length.
+    ``gaps`` [G, P] are the unadjusted recusal contrasts (NaN if not identified), ``exposure`` [G, K, J, Q] the weights
+    of each judge's covariates in the agent effects, ``normals`` groups of judges with the same cells, and their
+    regression sums [G, ., .]. ``length_gaps`` [P] are the mean differences of the first covariate."""
 
     fit: recusal.RecusalFit
     gaps: Floats
@@ -54,7 +54,7 @@ class EqualLength:
     def of(
         cls, source: str, Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike
     ) -> EqualLength:
-        """The sums of scores [N, J, K]."""
+        """Compute the sums from scores [N, J, K]."""
         scores = estimates.scores_of(source, "Y", Y, 3)
         cycles, judges, agents = scores.shape
         covariates = centred_covariates(source, X, (cycles, agents))
@@ -78,12 +78,12 @@ class EqualLength:
         return cls(fit, fit.gaps(), exposure, normals, ((lengths - lengths.T) / common)[first, second])
 
     def pair_exposure(self, rows: Ints, pairs: Ints) -> Floats:
-        """How far each judge's covariates enter some contrasts of some clusters [rows, pairs, J, Q]."""
+        """Return the weights of each judge's covariates in some contrasts of some clusters [rows, pairs, J, Q]."""
         first, second = contrasts.pairs_of(self.exposure.shape[1])
         return self.exposure[np.ix_(rows, first[pairs])] - self.exposure[np.ix_(rows, second[pairs])]
 
     def slopes(self, rows: Ints, consecutive: bool) -> tuple[Floats, bool]:
-        """Each judge's slopes [1+U, J, Q] on some clusters and without each unit; whether any length varies."""
+        """Compute each judge's slopes [1+U, J, Q] on some clusters and without each unit; also if any length varies."""
         agents, judges, width = self.exposure.shape[1:]
         fits, varies = np.empty((0, judges, width)), False
         for members, normal in self.normals:
@@ -97,7 +97,7 @@ class EqualLength:
         return fits, varies
 
     def adjusted(self, rows: Ints, pairs: Ints, consecutive: bool) -> tuple[Floats, Floats]:
-        """Contrasts at equal length on some clusters and without each unit of them [1+U, P]; slopes [1+U, J, Q]."""
+        """Compute contrasts at equal length on some clusters and without each unit [1+U, P]; slopes [1+U, J, Q]."""
         slopes, _ = self.slopes(rows, consecutive)
         counts = estimates.leave_out(np.ones(rows.size), consecutive)
         plain = estimates.leave_out(self.gaps[np.ix_(rows, pairs)], consecutive)
@@ -105,7 +105,7 @@ class EqualLength:
         return (plain - np.einsum("lpjq,ljq->lp", exposure, slopes)) / counts[:, None], slopes
 
     def tests(self, borrow: bool, consecutive: bool) -> list[PairTest]:
-        """Every pair tested at equal length."""
+        """Test every pair at equal length."""
         defined = ~np.isnan(self.gaps)
         counts = defined.sum(axis=0)
         means, errors, units = np.zeros((3, counts.size))
@@ -131,13 +131,13 @@ class EqualLength:
 
 
 def usable_cells(scores: Floats, covariates: Floats) -> Bools:
-    """Cells [N, K] with a score and all covariates, in cycles with two such cells."""
+    """Return the cells [N, K] with a score and all covariates, in cycles with at least two such cells."""
     used = ~np.isnan(scores) & ~np.isnan(covariates).any(axis=2)
     return np.asarray(used & (used.sum(axis=1, keepdims=True) > 1))
 
 
 def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints) -> Floats:
-    """Products, by cluster [G, K+Q+R, K+Q+R], of agent indicators, covariates and R columns of scores [N, R, K]."""
+    """Compute cross products by cluster [G, K+Q+R, K+Q+R] of agent indicators, covariates and scores [N, R, K]."""
     cycles, agents = used.shape
     indicators = np.broadcast_to(np.eye(agents), (cycles, agents, agents))
     columns = np.concatenate([indicators, covariates, scores.transpose(0, 2, 1)], axis=2)
@@ -149,14 +149,14 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
 
 
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:
-    """Slopes [L, Q, R] and agent effects [L, K, R] of sums [L, ., .]; whether the first covariate varies at all."""
+    """Solve sums [L, ., .] for slopes [L, Q, R] and agent effects [L, K, R]; also if the first covariate varies."""
     x = slice(agents, -columns)
     between = np.ascontiguousarray(normal[:, :agents, :agents])
     inverse = _inverse(between.tobytes(), between.shape)
     on_agents = inverse @ normal[:, :agents, agents:]
     rest = normal[:, x, agents:] - normal[:, x, :agents] @ on_agents
     width = rest.shape[1]
-    # A length that is constant within agents and cycles leaves float noise here, which must not become a slope.
+    # A length that is constant within agents and cycles leaves float noise, which must not become a slope.
     before = np.diagonal(normal[:, x, x], axis1=1, axis2=2)
     left = np.diagonal(rest[:, :, :width], axis1=1, axis2=2)
     scale = np.where(left > _SAME * before, 1 / np.sqrt(np.where(before > 0, before, 1.0)), 0.0)
@@ -167,13 +167,13 @@ def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats,
 
 @lru_cache(maxsize=32)
 def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
-    """Pseudo-inverses of symmetric matrices; who has a score where is the same on nearly every scale."""
+    """Compute pseudo-inverses of symmetric matrices; cached, because most scales have scores in the same cells."""
     matrix = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
     return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
 
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Covariates [N, K, Q], centred over all texts."""
+    """Return the covariates [N, K, Q] centred over all texts."""
     table = estimates.scores_of(source, "X", values, 3 if np.ndim(values) == 3 else 2)
     covariates = table if table.ndim == 3 else table[:, :, None]
     if covariates.shape[:2] != shape or covariates.shape[2] > MOST_COVARIATES:
@@ -189,7 +189,7 @@ LengthWord = Literal["clear", "may be length", "length"]
 
 @dataclass(frozen=True, slots=True)
 class LengthAdjusted:
-    """The contrast of two agents before and after length is held equal; see `length_adjusted`."""
+    """The contrast of two agents before and after adjustment for length; see `length_adjusted`."""
 
     raw: Estimate
     slopes: tuple[Estimate, ...]
@@ -200,7 +200,7 @@ class LengthAdjusted:
 
 @dataclass(frozen=True, slots=True)
 class LengthRecused(Estimate):
-    """The recusal contrast of two agents at equal length; ``slopes`` [J][Q] are those of the judges that it used."""
+    """The recusal contrast of two agents at equal length; ``slopes`` [J][Q] are those of the judges used."""
 
     slopes: tuple[tuple[float, ...], ...]
 
@@ -209,8 +209,8 @@ def length_adjusted(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
 ) -> LengthAdjusted:  # fmt: skip
-    """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length`` (Dubois
-    2024)."""
+    """Compute a contrast of two agents at equal length, by the regression ``score = agent + cycle + slope length``
+    (Dubois 2024)."""
     source = "length_adjusted"
     scores = estimates.scores_of(source, "Y", Y, 2)
     covariates = centred_covariates(source, X, scores.shape)
@@ -224,7 +224,7 @@ def length_recused(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, a: int, b: int, *,
     causal: ArrayLike | None = None, level: float = 0.95, consecutive: bool = False,
 ) -> LengthRecused:  # fmt: skip
-    """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope."""
+    """Compute the recusal contrast at equal length: without judges of an agent's own family, with a slope per judge."""
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
     checks.two_agents("length_recused", a, b, equal.fit.effects.shape[1])
@@ -251,7 +251,7 @@ def length_p(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, borrow: bool = True,
     consecutive: bool = False, *, causal: ArrayLike | None = None,
 ) -> dict[Pair, PairTest]:  # fmt: skip
-    """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
+    """Test every pair of agents on its recusal contrast at equal length, with all pairs together."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
     if causal is not None:
@@ -275,7 +275,7 @@ def length_rule(
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
     causal: Sequence[float] | None = None, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
-    """What may be said about length beside an order of two agents: one word."""
+    """Classify whether length can explain a ranking of two agents: "clear", "may be length" or "length"."""
     checks.probability("length_rule", "alpha", alpha)
     estimate = float(field_of(raw, "estimate"))
     if estimate < 0:
@@ -304,13 +304,13 @@ def length_rule(
 def headline_p(
     p: float, estimate: float, recusal: PairTest | Estimate | Mapping[str, Any] | None,
     length: PairTest | Estimate | Mapping[str, Any] | None,
-    slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
+    slope_gap: float | None = None,  # noqa: ARG001 - no longer used, but callers pass it
     gap: float | Sequence[float] | None = None,
 ) -> tuple[float, float]:  # fmt: skip
-    """The two p-values that an order of two agents is tested at: may it be published, and may it be a headline?"""
+    """Return the two p-values of a ranking of two agents: for publication, and for a headline claim."""
 
     def p_of(test: PairTest | Estimate | Mapping[str, Any]) -> float:
-        """The p of a test, 1 where its sign is not that of the estimate."""
+        """Return the p of a test; 1 if its sign differs from that of the estimate."""
         other = field_of(test, "estimate")
         return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
 
@@ -329,7 +329,7 @@ def headline_p(
 def adjusted_pairs(
     scores: Floats, covariates: Floats, codes: Ints, pairs: Sequence[Pair], level: float, consecutive: bool
 ) -> list[LengthAdjusted]:
-    """`length_adjusted` of many pairs of scores [N, K], covariates [N, K, Q] and cluster codes [N]."""
+    """Compute `length_adjusted` of many pairs from scores [N, K], covariates [N, K, Q] and cluster codes [N]."""
     used = usable_cells(scores, covariates)
     normal = regression_sums(scores[:, None], covariates, used, codes)
     solved: dict[bytes, tuple[Floats, tuple[Estimate, ...]]] = {}
@@ -342,7 +342,7 @@ def adjusted_pairs(
         if both.tobytes() not in shared:
             shared[both.tobytes()] = np.unique(codes[both], return_inverse=True)
         rows, places = shared[both.tobytes()]
-        if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
+        if rows.tobytes() not in solved:  # usually every pair has the same clusters
             slopes, agents, _ = solve_regression(estimates.leave_out(normal[rows], consecutive), scores.shape[1], 1)
             slopes_of = tuple(
                 estimates.jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T
@@ -353,7 +353,7 @@ def adjusted_pairs(
         first, second = covariates[both, a], covariates[both, b]
         units = estimates.neighbour_blocks(rows.size)[places] if consecutive else places
         raw = estimates.cluster_mean(scores[both, a] - scores[both, b], units, level)
-        # The smaller share of one agent's texts whose length lies within the other's range.
+        # The smaller of the shares of an agent's texts whose length is within the other agent's range.
         overlap = min(
             float(((x >= y.min() - TOLERANCE) & (x <= y.max() + TOLERANCE)).mean())
             for x, y in ((first[:, 0], second[:, 0]), (second[:, 0], first[:, 0]))
@@ -367,8 +367,8 @@ def adjusted_pairs(
 def judge_slopes(
     cells: Floats, covariates: Floats, codes: Ints, level: float = 0.95, consecutive: bool = False
 ) -> list[Estimate]:
-    """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
-    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N]."""
+    """Compute each judge's extra points per doubling of length over the other judges' mean, as slopes within agents and
+    cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N]."""
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
@@ -385,14 +385,14 @@ def judge_slopes(
 def _with_causal(
     estimate: float | None, se: float | None, df: float | None, exposure: Floats, slopes: Floats
 ) -> tuple[float, float, float]:
-    """A contrast less exposure [J] times slopes [J, (slope, se, df)], its standard error and smallest df."""
+    """Subtract exposure [J] times slopes [J, (slope, se, df)] from a contrast; also its standard error and least df."""
     error = np.hypot(se or 0.0, np.linalg.norm(exposure * slopes[:, 1]))
     least = min(slopes[:, 2].min(), np.inf if df is None else df)
     return float((estimate or 0.0) - exposure @ slopes[:, 0]), float(error), float(least)
 
 
 def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
-    """Slope, standard error and degrees of freedom of each judge [J, 3]."""
+    """Check slope, standard error and degrees of freedom of each judge [J, 3]."""
     slopes = checks.finite(source, "causal", causal, ndim=2)
     if slopes.shape != (judges, 3) or (slopes[:, 1] < 0).any() or (slopes[:, 2] <= 0).any():
         checks.fail(source, "causal", f"must hold (slope, standard error from 0, df above 0) for {judges} judges")
@@ -400,16 +400,16 @@ def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
 
 
 def field_of(record: PairTest | Estimate | Mapping[str, Any], name: str) -> Any:
-    """A field of a record, or the entry of a mapping."""
+    """Return a field of a record, or an entry of a mapping."""
     return record[name] if isinstance(record, Mapping) else getattr(record, name)
 
 
-# How much of a score is the wording: terse shares, a break in score by length, contrasts at equal length
+# Style effects: terse shares, a break in score by length, length-matched contrasts, verbosity bias
 
 DRAWS = 999
-"""Draws behind the p-value of the threshold scan; the smallest p is 1 in 1,000."""
+"""Number of draws for the p-value of the threshold scan; the smallest p is 1 in 1,000."""
 
-_POINTS = 40  # thresholds tested and listed; every token count is searched for the best
+_POINTS = 40  # thresholds tested and listed; the best is searched over all word counts
 _LEAST = 0.02  # share of records on either side of a threshold
 _FEWEST = 5
 _ZERO = 1e-9
@@ -417,7 +417,7 @@ _NO_LENGTHS = "undefined: lengths of the judged texts were not given"
 
 
 def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Share of terse rationales of each agent, and the token count at which scores break most sharply."""
+    """Measure each agent's share of terse rationales, and the word count with the sharpest break in scores."""
     honest = gated(honest, study)
     lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
@@ -438,8 +438,8 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         stratum = honest.agent * len(honest.clusters) + honest.cluster
         counts = np.maximum(np.bincount(stratum), 1)
         centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
-        # Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster:
-        # ``below`` records are shorter than the split, ``difference`` is the plain mean above minus below, ``total``
+        # Every split by length [S] that leaves enough records on both sides and divides an agent's ones in a cluster:
+        # ``below`` records are shorter than the split, ``difference`` is the mean above minus the mean below, ``total``
         # the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
         splits, place = np.unique(lengths, return_inverse=True)
         size, n = splits.size, scores.size
@@ -450,7 +450,7 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         below_ = lower.sum(axis=0)
         sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
         spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
-        # Centred scores sum to zero, so what lies above is minus what lies below.
+        # Centred scores sum to zero, so the sum above is minus the sum below.
         difference = (scores.sum() - sums) / np.maximum(n - below_, 1) - sums / np.maximum(below_, 1)
         usable = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
         usable &= spread > 0
@@ -460,7 +460,7 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
         if tokens_.size:
             best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
-            # Evenly by records, not by tokens: a few very long texts would take most of the places.
+            # Evenly spaced by records, not by words: otherwise a few very long texts would take most thresholds.
             targets = np.linspace(below_[0], below_[-1], _POINTS - 1)
             listed = np.unique(np.append(np.searchsorted(below_, targets), best))
             rows = zip(*(column[listed].tolist() for column in (tokens_, difference, below_)), strict=True)
@@ -479,10 +479,10 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
 def _largest_p(
     honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floats, totals: Floats, rng: np.random.Generator
 ) -> float:
-    """How often the largest of normal variables with the covariance of permuted cycles is as large as the one found."""
+    """Compute the p-value of the largest statistic, by normal draws with the covariance of permuted cycles."""
     covariance = np.zeros((tokens.size, tokens.size))
     for cluster in np.unique(honest.cluster):
-        # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
+        # Covariance [S, S] of the totals above each split under permutation of the cycles within a cluster.
         members = np.flatnonzero(honest.cluster == cluster)
         cycles, c = np.unique(honest.cycle[members], return_inverse=True)
         agents, a = np.unique(honest.agent[members], return_inverse=True)
@@ -494,7 +494,7 @@ def _largest_p(
         above *= present[..., None]
         scores = np.zeros_like(present)
         scores[a, c] = centred[members]
-        # Where some agents are absent, each pair of them is known from the cycles that both decided.
+        # If some agents are absent, each pair's covariance is from the cycles that both decided.
         between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
         weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
         covariance += np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
@@ -503,7 +503,7 @@ def _largest_p(
     if not varies.any():
         return 1.0
     actual = float((np.abs(totals[varies]) / spread[varies]).max())
-    # A lower triangular root of a covariance matrix, of which some columns may follow from others.
+    # A lower triangular root of a possibly singular covariance matrix.
     scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
     factor = np.zeros_like(scaled)
     for k in range(len(scaled)):
@@ -512,7 +512,7 @@ def _largest_p(
             factor[k:, k] = (scaled[k:, k] - factor[k:, :k] @ factor[k, :k]) / np.sqrt(left)
     draws = rng.standard_normal((DRAWS, factor.shape[0]))
     rows = SMALL_PRODUCT // factor.size
-    # The order that was observed counts as one of the draws.
+    # The observed order counts as one of the draws.
     reached = 1
     for start in range(0, DRAWS, rows):
         largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
@@ -521,7 +521,7 @@ def _largest_p(
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
-    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3)."""
+    """Measure every contrast on length-matched records only, in the panel's direction (section 5.3)."""
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
     pairs, meetings = [*combinations(honest.agents, 2)], panel_of(honest, study).meetings
@@ -554,9 +554,9 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class Verbosity:
-    """How many points a judge gives for a record that is twice as long, beyond what the others give for it.
-    ``low`` and ``high`` are None where fewer than three periods are left to tell how firm it is."""
+class VerbositySlope:
+    """A judge's points per doubling of a record's length, in excess of the other judges'.
+    ``low`` and ``high`` are None if fewer than three periods remain for an interval."""
 
     slope: float
     low: float | None
@@ -570,8 +570,8 @@ class Verbosity:
 def season_verbosity(
     own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str],
     level: float = 0.95,
-) -> Verbosity:  # fmt: skip
-    """Slope of a judge's distance from the others on the length of the record, within agents."""
+) -> VerbositySlope:  # fmt: skip
+    """Compute the slope of a judge's difference from the others on the log2 length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)
     above = checks.finite(source, "own", own) - checks.finite(source, "others", others)
@@ -584,7 +584,7 @@ def season_verbosity(
     slope = _slope(above, doublings, agent_codes)
     if slope is None or len(names) < 2:
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
-    # Ends from the slopes without each period; none where a slope hangs on one period.
+    # Ends from the slopes without each period; none if the slope is determined by a single period.
     low = high = None
     masks = [when != gone for gone in range(len(names))]
     left = [_slope(above[rest], doublings[rest], agent_codes[rest]) if rest.any() else None for rest in masks]
@@ -595,11 +595,11 @@ def season_verbosity(
         half = t_quantile(0.5 + level / 2, len(names) - 1) * error
         low, high = slope - half, slope + half
     method = "points per doubling of the length, within agents, against the median of the other judges; "
-    return Verbosity(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
+    return VerbositySlope(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
 
 
 def _slope(above: Floats, doublings: Floats, codes: Ints) -> float | None:
-    """Least squares within agents; None where no length varies."""
+    """Fit the slope by least squares within agents; None if no length varies."""
     counts = np.maximum(np.bincount(codes), 1)
     x, y = (values - (np.bincount(codes, weights=values) / counts)[codes] for values in (doublings, above))
     squares = float(x @ x)

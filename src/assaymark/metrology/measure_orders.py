@@ -1,4 +1,4 @@
-"""Measurements that an order of agents rests on: every pair under every test, and what may explain the difference."""
+"""Measurements behind rankings of agents: every pair under every test, and other explanations of a difference."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _JUDGES: Final = "two-way variance of judge families and clusters, and t of the 
 def order_measurements(
     table: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
-    """Every measurement that claims about orders rest on."""
+    """Make every measurement that claims about rankings use."""
     tests, agents, clusters = OrderTests(table, plan, make), len(table.agents), (len(table.clusters), "clusters")
     detail: dict[str, Any]
     if table.judged:
-        # Which judges share a family with which agents, and whose families the table does not give.
+        # The judges and agents of the same family, and those without a family in the table.
         lacking = [] if table.families_known else ["judges"]
         lacking += [] if table.agent_families is not None else ["agents"]
         shared = {
@@ -53,7 +53,7 @@ def order_measurements(
     if agents > 1:
         yield from _contrasts(tests, other)
     if table.judged:
-        # How much more than the others each judge gives agents of its own family, and for a text of twice the length.
+        # Each judge's self-preference, and its extra points per doubling of length, both relative to the other judges.
         for s, name in enumerate(table.names if table.own.any() and agents > 1 else ()):
             result = recusal.own_family(table.judge_means[s], table.own, plan.level, table.consecutive)
             rows = [*zip((table.judges[j] for j in result.judges), result.by_judge or (), result.p_holm or (),
@@ -74,10 +74,10 @@ def order_measurements(
         yield from _distinct(tests)
     if agents < 2:
         return
-    # Dependence of clusters that follow each other, and the smallest gap that this design can find.
+    # Autocorrelation of consecutive clusters, and the minimum detectable difference of this design.
     for s, name in enumerate(table.names):
         levels = tests.gaps.levels[:, :, s]
-        levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
+        levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent without scores must not exclude the others
         lags, flag = contrasts.autocorrelations(levels) if levels.size else ([], None)
         detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag}
         yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, clusters,
@@ -98,7 +98,7 @@ def order_measurements(
 
 
 def cannot_be_tested(clusters: int, consecutive: bool) -> str:
-    """Why a pair has no test."""
+    """Return the reason why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
         return f"cannot be tested ({shared} that follow each other in time; {FEWEST_CONSECUTIVE} are needed)"
@@ -106,12 +106,12 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
 
 
 def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
-    """Every pair on every scale, without each family, and what may explain its difference."""
+    """Measure every pair on every scale, also without each family, with other explanations of the difference."""
     table, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
-    with np.errstate(invalid="ignore"):  # half the width of the intervals [P, S], NaN where there is none
+    with np.errstate(invalid="ignore"):  # half-widths of the intervals [P, S], NaN without an interval
         half = np.asarray(scipy.special.stdtrit(panel.df, 0.5 + plan.level / 2) * panel.se)
     families = np.array(table.families)
-    # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it is the same.
+    # p-values of the other tests, by their name in the detail. Clusters in time order never borrow variance.
     beside = {} if table.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:
         beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
@@ -119,7 +119,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
         means, scores, lengths = table.judge_means[s], table.panel[..., s], table.lengths
         aside = recusal.recusal_p(means, table.own, tests.borrow, table.consecutive) if table.own.any() else {}
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(table.families)]
-        # All pairs at equal length: the contrasts that gate headlines, and the panel's own with its slope.
+        # All pairs at equal length: the contrasts that gate headlines, and the panel's own contrasts with its slope.
         gating, adjusted = dict[Pair, PairTest](), dict[Pair, length.LengthAdjusted]()
         if lengths is not None:
             cells = np.ascontiguousarray(table.cells[..., s].transpose(0, 2, 1))
@@ -135,7 +135,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             adjusted = dict(zip(turned, each, strict=True))
         for k, pair in enumerate(table.pairs):
             turn = -1.0 if panel.gap[k, s] < 0 else 1.0
-            # The larger mean is higher, and by name where there is no difference (agents are sorted).
+            # The agent with the larger mean is ``high``; without a difference, the first by name (agents are sorted).
             high, low = (table.agents[a] for a in (pair if turn > 0 else pair[::-1]))
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
@@ -152,7 +152,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                     f"{method}; {drop.method(k, s)}" if drop.testable[k] else method, estimates.NEVER, detail,
                 )  # fmt: skip
             if (alone := aside.get(pair)) is not None:
-                # The contrast of a conflicted pair with judges standing aside for their own family.
+                # The recusal contrast of a pair with a judge of the same family.
                 conflict = table.own[:, pair[0]] | table.own[:, pair[1]]
                 value, detail = _without_interest(tests, alone, s, turn)
                 detail["families"] = [*sorted({table.families[j] for j in np.flatnonzero(conflict)})]
@@ -169,7 +169,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
             if pair in adjusted:
                 yield _length(tests, labels, s, turn, gating[pair], adjusted[pair])
             if len(by_family) > 2:
-                # Whether other judges like these would agree: judge families as a sample.
+                # Generalisation to other judges: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 complete = contrast[:, ~np.isnan(contrast).any(axis=0)]
                 many = reliability.random_judges(complete, plan.level, table.consecutive)
@@ -183,7 +183,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
 def _contrast(
     tests: OrderTests, labels: dict[str, str], k: int, s: int, turn: float, half: float, rows: Mapping[str, float]
 ) -> Measurement:
-    """One pair on one scale under the plan's test."""
+    """Measure one pair on one scale under the plan's test."""
     table, panel, gaps, plan = tests.found, tests.panel, tests.gaps, tests.plan
     cycles = gaps.cycles[:, k]
     sums = {
@@ -199,11 +199,11 @@ def _contrast(
         return tests.number("contrast", labels, None, count, _MEAN, reason, detail | {"gap": value})
     if s == 0:
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
-        # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
+        # Two one-sided tests at 1 - level correspond to the interval of coverage 2 level - 1.
         inner = float(scipy.special.stdtrit(df, plan.level) * se)
         detail["equivalence_interval"] = None if math.isnan(inner) else [value - inner, value + inner]
     elif table.judged and len(table.names) > 2:
-        # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
+        # The same pair on the other dimensions: their mean difference, and a test that this dimension's is larger.
         means, others = turn * gaps.means[:, k, 1:], np.delete(panel.gap[k, 1:], s - 1)
         specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, plan.level, table.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
@@ -214,7 +214,7 @@ def _contrast(
 def _equivalence(
     gap: float | None, se: float | None, df: float | None, clusters: int, tests: OrderTests
 ) -> dict[str, JSON]:
-    """The p-values of "no further apart than the margin": the plan's, and the margins that are tried beside it."""
+    """Compute the p-values of equivalence within the plan's margin, and within the alternative margins."""
     margins = [tests.delta, *(share * tests.plan.span for share in OTHER_MARGINS)]
     p_value, *others = (orders.equivalence_p(gap, se, df, clusters, margin) for margin in margins)
     return {
@@ -224,7 +224,7 @@ def _equivalence(
 
 
 def _without_interest(tests: OrderTests, one: PairTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
-    """A contrast without interested judges, in the panel's direction (None: nothing to compare), and its test."""
+    """Return a contrast without interested judges in the panel's direction (None: not identified), and its test."""
     detail: dict[str, JSON] = {"p": float(one.p), "se": one.se, "df": one.df, "clusters": int(one.clusters)}
     if one.difference is None or not one.clusters:
         return None, detail
@@ -236,12 +236,12 @@ def _without_interest(tests: OrderTests, one: PairTest, s: int, turn: float) -> 
 def _length(
     tests: OrderTests, labels: dict[str, str], s: int, turn: float, test: PairTest, adjusted: length.LengthAdjusted
 ) -> Measurement:
-    """The difference at equal length, and how a longer text may explain it."""
+    """Measure the difference at equal length, and whether text length can explain the raw difference."""
     plan, turned = tests.plan, None if test.difference is None else turn * test.difference
     p_up = test.p / 2 if (turned or 0.0) > 0 else 1 - test.p / 2
     contrast = Estimate(turned, test.se, test.df, None, None, test.p, p_up, test.state)
     raw, word = adjusted.raw, "may be length"
-    # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
+    # With unequal clusters the mean over cycles can have the other sign, and is then not comparable.
     if raw.estimate is not None and raw.estimate >= 0:
         word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, None, plan.inference.alpha)
     slope, covariates = adjusted.slopes[0], plan.claims.covariates
@@ -258,7 +258,7 @@ def _length(
 
 
 def _distinct(tests: OrderTests) -> Iterator[Measurement]:
-    """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
+    """Measure whether judges distinguish each dimension from their overall impression, with the correlations."""
     comparisons, plan = tests.found, tests.plan
     names, judges = comparisons.names[1:], comparisons.judges
     if len(names) < 2:
@@ -307,7 +307,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredItems:
-    """What several models scored on the same items."""
+    """Scores of several models on the same items."""
 
     models: tuple[str, ...]
     values: Floats
@@ -316,14 +316,14 @@ class ScoredItems:
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, clusters: Sequence[str] | None = None) -> Floats:
-        """Cluster means [G, m], in the order of ``clusters`` (default: by name)."""
+        """Compute cluster means [G, m], in the order of ``clusters`` (default: by name)."""
         names = sorted(set(self.clusters)) if clusters is None else clusters
         place = {name: g for g, name in enumerate(names)}
         member = np.eye(len(place))[[place[name] for name in self.clusters]]
         return np.asarray((self.values @ member / member.sum(axis=0)).T)
 
     def of(self, models: Sequence[str]) -> ScoredItems:
-        """The same items with these of the models, in their order."""
+        """Select the given models, in the given order."""
         return replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
 
     @property
@@ -332,19 +332,19 @@ class ScoredItems:
         return tuple(model for model in self.models if model not in self.unscored)
 
     def without(self, part: str) -> ScoredItems:
-        """The items of all other parts."""
+        """Return the items of all parts but one."""
         rows = [k for k, name in enumerate(self.parts) if name != part]
         clusters, parts = (tuple(each[k] for k in rows) for each in (self.clusters, self.parts))
         return ScoredItems(self.models, self.values[:, rows], clusters, parts, self.unscored)
 
     def gap(self, high: str, low: str) -> float:
-        """Mean over clusters of what one model scored more than another."""
+        """Compute the mean over clusters of one model's score minus another's."""
         level = self.table().mean(axis=0)
         return float(level[self.models.index(high)] - level[self.models.index(low)])
 
 
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], level: float) -> list[Measurement]:
-    """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
+    """Measure the mean score of each model, with a cluster-t interval if there are at least two clusters."""
     levels = []
     for model, row in zip(items.models, items.values, strict=True):
         about, count = {"model": model, **labels}, (row.size, "items")
@@ -362,7 +362,7 @@ def board_measurements(
     boards: Mapping[str, ScoredItems], plan: OrderPlan, others: Mapping[str, ScoredItems] = MappingProxyType({}),
     *, order: ClusterOrder = "exchangeable",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Levels of models on leaderboards, and every measurement that orders of them rest on."""
+    """Measure the levels of models on leaderboards, and everything that claims about their rankings use."""
     first = next(iter(boards.values()))
     clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
     models, counts = tuple(sorted(first.models)), Counter(first.clusters)
@@ -395,7 +395,7 @@ def rank_agreement(
     name: str, one: ScoredItems, two: ScoredItems, labels: Mapping[str, str], *, rng: np.random.Generator, level: float,
     resamples: int = RESAMPLES,
 ) -> Measurement:  # fmt: skip
-    """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models."""
+    """Measure Spearman's correlation of the models' means on two sets of items, with an interval for these models."""
     if one.models != two.models or len(one.models) < 3:
         checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
     names = [model for model in one.scored if model not in two.unscored]

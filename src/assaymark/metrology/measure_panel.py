@@ -1,4 +1,4 @@
-"""Measurements of the panel: kappa by dimension and format, what each judge's calls were worth, how agents behaved."""
+"""Measurements of the panel: agreement by dimension and format, stability and failures of judges, agent behaviour."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _WILSON: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AgentBehaviour:
-    """One question that was put to an agent, and what came back.
-    ``checks`` are the numeric limits held against the book after the orders, as (rule, kept); None without a book or
-    answer. ``seconds`` and ``output_tokens`` are of the call, None where not known; ``tokens`` are words of the text.
+    """One question to an agent, and the properties of its answer.
+    ``checks`` are the numeric limits checked against the portfolio after the orders, as (rule, kept); None without one.
+    ``seconds`` and ``output_tokens`` are of the call, None if unknown; ``tokens`` are words of the text.
     """
 
     agent: str
@@ -52,7 +52,7 @@ class AgentBehaviour:
 
 
 def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -> Iterator[Measurement]:
-    """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
+    """Make five measurements of each agent's behaviour, agents in alphabetical order."""
     by_agent: dict[str, list[AgentBehaviour]] = {}
     for behaviour in asked:
         by_agent.setdefault(behaviour.agent, []).append(behaviour)
@@ -86,7 +86,7 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 0.95) -> Iterator[Measurement]:
-    """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text."""
+    """Measure ``agent.flagged_texts``: each agent's share of (agent, cluster, flagged) with instruction-like text."""
     rows = sorted(texts)
     for agent in sorted({agent for agent, *_ in rows}) if any(flag for *_, flag in rows) else ():
         own = [(cluster, flag) for name, cluster, flag in rows if name == agent]
@@ -99,7 +99,7 @@ def _share(
     make: Maker, name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, what: str,
     more: Mapping[str, JSON],
 ) -> Measurement:  # fmt: skip
-    """A share of decisions (cluster, hit) with Wilson's interval, and the ends that clusters give it, within 0..1."""
+    """Measure a share of decisions (cluster, hit) with Wilson's interval; cluster-robust ends are in the detail."""
     n, count, detail = len(hits), sum(hit for _, hit in hits), dict[str, JSON]()
     if n:
         clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
@@ -116,7 +116,7 @@ _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intrac
 
 
 def agreement_method(rubric: RubricChoice) -> str:
-    """What ``kappa.mean_pairwise`` is under a plan."""
+    """Describe the method of ``kappa.mean_pairwise`` under a plan."""
     if rubric.coefficient == "alpha":
         return _ALPHA.partition(";")[0] + "; trials averaged, not rounded"
     if rubric.coefficient == "icc":
@@ -131,21 +131,21 @@ def agreement_method(rubric: RubricChoice) -> str:
 
 
 def categories_of(scores: Floats, scale: Scale = SCALE) -> Ints:
-    """Averaged scores as ratings from 1 for the lowest: rounded at the ninth decimal, as thirds can miss a half; halves
-    up; clipped."""
+    """Convert averaged scores to ratings from 1 for the lowest: rounded to nine decimals (thirds can miss a half), then
+    to integers with halves up, then clipped."""
     rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
     return np.clip(rounded, *scale).astype(np.int64) - (int(scale[0]) - 1)
 
 
 def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
-    """Pairs of judges of different families: siblings agree with each other for reasons of their own."""
+    """Return pairs of judges of different families; judges of one family agree for reasons other than quality."""
     return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 
 class Counted(NamedTuple):
-    """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
+    """Counts of the ratings of some trajectories: sums by cluster, kappas with halves to even, contingency tables.
     ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, S, S] contingency tables over the pairs of ``sums``,
-    ``clusters`` [G] the indices of the clusters that ``sums`` are of. Scores that are not rounded have no tables."""
+    ``clusters`` [G] the cluster indices of ``sums``. Scores that are not rounded have no tables."""
 
     sums: KappaSums
     halves: list[float | None]
@@ -157,8 +157,8 @@ def agreement(
     panel: Panel, rng: np.random.Generator, sizes: Ints, counted: Callable[[int | None], Counted],
     fleiss: Callable[[], list[float | str]], redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats; ``sizes``
-    [F, G] are trajectories by format and cluster."""
+    """Measure kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats;
+    ``sizes`` [F, G] are the numbers of trajectories by format and cluster."""
     table, gates = panel.table, panel.study.gates
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
@@ -183,7 +183,7 @@ def agreement(
 def _kappas(
     panel: Panel, labels: dict[str, str], n: int, clusters: int, counted: Counted | str, rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """Mean pairwise kappas of all names with their two intervals; ``counted`` may be the reason that there are none."""
+    """Measure mean pairwise kappas of all names with two intervals; ``counted`` may be the reason for having none."""
     kind, count = "kappa.mean_pairwise", (n, "trajectories")
     how, form = agreement_method(panel.study.rubric), panel.study.rubric.coefficient
     common: dict[str, JSON] = {"clusters": clusters} | ({} if form == "kappa" else {"coefficient": form})
@@ -224,7 +224,7 @@ def _kappas(
 
 
 def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
-    """`fleiss_kappa` or its state, of agreeing pairs [K] and ratings by category [K, S]."""
+    """Compute `fleiss_kappa`, or its state, from agreeing pairs [K] and ratings by category [K, S]."""
     observed = 2 * agree / (n * judges * (judges - 1))
     chance = np.square(counts / (n * judges)).sum(axis=1)
     flat = (counts == n * judges).any(axis=1)
@@ -234,13 +234,13 @@ def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float 
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """`agreement` of the ratings of a table in memory, each of which is looked at once."""
+    """Measure `agreement` of a table in memory, in one pass over its ratings."""
     table, settled, rubric = panel.table, np.round(panel.scores, 9), panel.study.rubric
     pairs, formats, clusters = cross_family_pairs(table.families), len(table.formats), len(table.clusters)
     (n, judges, width), s = settled.shape, rubric.categories
     ratings = even = np.empty((0, judges, width), dtype=np.int64)
     parts: tuple[KappaSums, KappaSums | None, Ints | None] | None = None
-    # One place for each format and cluster, and one for each format where halves go to even.
+    # One index for each format and cluster, and one for each format with halves to even.
     places = table.format * clusters + table.cluster
     if rubric.coefficient == "kappa":
         ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
@@ -268,7 +268,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
             return Counted(sums.of_clusters(there), points, None if tables is None else tables[f], there % clusters)
         shape = (*sums.columns.shape[:2], formats, clusters)
         pooled = replace(sums, columns=sums.columns.reshape(shape).sum(axis=2))
-        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
+        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # some clusters have no complete trajectory
         points = none if halves is None else halves.points()
         return Counted(pooled.of_clusters(there), points, None if tables is None else tables.sum(axis=0), there)
 
@@ -296,7 +296,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
-    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged (``other``)."""
+    """Measure every mean pairwise kappa as if the other divisor decided which trials are averaged (``other``)."""
     ddof = 1 - panel.study.inference.ddof
     method = (
         f"{agreement_method(panel.study.rubric)}, trials averaged where repetition stability with ddof {ddof} allows it"
@@ -331,7 +331,7 @@ _WITHIN = {"agent_cluster": "agent x cycle", "judge_agent_cluster": "disagreemen
 
 
 def alpha_measurements(comparisons: Comparisons, level: float, make: Maker) -> Iterator[Measurement]:
-    """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations."""
+    """Measure Krippendorff's alpha on every scale, alpha without each judge, and the intraclass correlations."""
     for s, name in enumerate(comparisons.names):
         grades, clusters = comparisons.ratings(s)
         count, labels = (len(grades), "trajectories"), {"dimension": name}
@@ -356,9 +356,9 @@ def alpha_measurements(comparisons: Comparisons, level: float, make: Maker) -> I
 
 
 def alpha_agreement(comparisons: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
-    """``kappa.mean_pairwise`` under a plan that takes Krippendorff's alpha: over every record that two judges scored.
+    """Measure ``kappa.mean_pairwise`` for plans with Krippendorff's alpha, over all records scored by two judges.
 
-    Judges of one family count like others, and formats have no agreement of their own.
+    Pairs of judges of one family are included, and agreement is not measured within formats.
     """
     method, origin = agreement_method(rubric), sum(rubric.scale) / 2
     for s, item in enumerate(alpha_measurements(comparisons, level, make)):
@@ -376,7 +376,7 @@ def alpha_agreement(comparisons: Comparisons, rubric: RubricChoice, level: float
 
 
 def variance_measurements(comparisons: Comparisons, make: Maker) -> Iterator[Measurement]:
-    """Variance components of a contrast of two agents, and how well the design tells agents apart on average."""
+    """Measure the variance components of a contrast of two agents, and the design's generalizability coefficient."""
     count = len(comparisons.clusters), "clusters"
     lacking = ONE_FAMILY if len(set(comparisons.families)) < 2 else _NO_PAIR
     state, parts, liking = IN_PARTS if comparisons.in_parts else lacking, None, np.full(len(comparisons.names), np.nan)
@@ -408,7 +408,7 @@ def variance_measurements(comparisons: Comparisons, make: Maker) -> Iterator[Mea
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
-    """Repetition stability under both divisors and share of unusable calls of each judge; noise floor of each agent."""
+    """Measure each judge's repetition stability with both divisors and unusable share; noise floor of each agent."""
     table, study = panel.table, panel.study
     for ddof in (0, 1):
         decided = averaging(table, study, ddof)
@@ -446,7 +446,7 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
 
 
 def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, str]) -> Iterator[Measurement]:
-    """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it."""
+    """Measure ``missing.share`` of replies by judge and by agent, for the panel including the ``left_out`` judges."""
     (by_judge, by_pair), asked, n_of = table.missing(), table.asked, "replies asked for"
     rows = list[tuple[dict[str, str], float, int, dict[str, JSON]]]()
     for judge, share in by_judge.items():
@@ -464,7 +464,7 @@ def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, s
 
 
 def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, JSON]:
-    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2]."""
+    """Count by agent the records that judge ``at`` lacks in ``replies`` [J, A, 2], and test them against chance."""
     from scipy.stats import hypergeom  # here, because it takes every command a third of a second to load
 
     usable, unusable = replies[at, :, 0], replies[at, :, 1]

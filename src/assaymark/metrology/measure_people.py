@@ -1,6 +1,6 @@
-"""People as the anchor: what they would have said of a contrast, whether they agree, and each judge beside them.
+"""Human labels as the reference: contrasts of people, their agreement, and the comparison of each judge with them.
 
-Judges are used only to make the answer of people sharper.
+Judges only reduce the variance of the human estimate.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from assaymark.records import AGGREGATE, JSON, Measurement
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]
 
 FEWEST_LABELLED = 20
-"""Labelled cycles below which a contrast of people is not tested: it would hardly ever be decided."""
+"""Minimum number of labelled cycles for a test of a human contrast; fewer would have almost no power."""
 
 FEWEST_LABELLED_CLUSTERS = 5
-"""Clusters that the labelled cycles must come from."""
+"""Minimum number of clusters with labelled cycles."""
 
 ASSUMED_R = 0.6
-"""Correlation of people's and judges' differences within a cluster that planning assumes before there are labels."""
+"""Correlation of people's and judges' differences within a cluster that planning assumes without labels."""
 
 LEAST_RESPONSE = 0.9
-"""Share of the drawn records that must be graded: those that people passed over are not like the others."""
+"""Minimum share of drawn records that must be graded, because skipped records differ from the others."""
 
 _NO_SPREAD = 1e-12
-_SLACK = 1e-9  # of cutoffs, in favour of the record
+_SLACK = 1e-9  # tolerance of cutoffs
 _CONSTANT = "undefined: a rater is constant"
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorContrast(estimates.Estimate):
-    """The contrast of two agents that people would have given; see `anchor_contrast`.
-    With too few labels ``state`` says so, the estimates are None and only the counts are given."""
+    """The estimated contrast of two agents by human graders; see `anchor_contrast`.
+    With too few labels the estimates are None with the reason in ``state``, and only the counts are given."""
 
     cycles: int
     labelled: int
@@ -65,7 +65,7 @@ class AnchorContrast(estimates.Estimate):
 
 
 class Rate(NamedTuple):
-    """``hits`` of ``n`` with Wilson's interval; no ends where n is 0."""
+    """``hits`` out of ``n`` with Wilson's interval; no ends if n is 0."""
 
     hits: int
     n: int
@@ -75,7 +75,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgainstHumans:
-    """One judge beside the mean human grade of the same records; see `judge_against_humans`."""
+    """The comparison of one judge with the mean human grade of the same records; see `judge_against_humans`."""
 
     kappa: estimates.Estimate
     icc_a1: estimates.Estimate
@@ -89,8 +89,8 @@ def anchor_contrast(
     F: ArrayLike, H: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, pi: ArrayLike | None = None,
     lam: float | None = None, level: float = 0.95, consecutive: bool = False,
 ) -> AnchorContrast:  # fmt: skip
-    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles
-    (Angelopoulos 2023)."""
+    """Estimate the contrast of two agents by human graders, from judges on all cycles and human grades of a random
+    sample of them (Angelopoulos 2023)."""
     source = "anchor_contrast"
     judges, people = estimates.scores_of(source, "F", F, 2), estimates.scores_of(source, "H", H, 2)
     if judges.shape != people.shape:
@@ -114,7 +114,7 @@ def anchor_contrast(
     clusters = int(codes.max(initial=-1)) + 1
     cells = ~np.isnan(judges) & ~np.isnan(people)
     shown = cells[:, pair]
-    # Clusters with labels of the agent that has them in fewer.
+    # The number of clusters with labels of the agent that has labels in fewer clusters.
     labelled, of_clusters = (int(shown.sum(axis=0).min()),
                              min(np.unique(codes[column]).size for column in shown.T) if clusters else 0)  # fmt: skip
     counts = codes.size, labelled, clusters, of_clusters
@@ -131,7 +131,7 @@ def anchor_contrast(
     judged, graded = judges[:, pair], np.where(shown, people[:, pair], 0.0)
     sums = np.concatenate([np.ones((codes.size, 1)), judged, shares, shares * graded, shares * judged], axis=1)
     total = estimates.leave_out(estimates.group_sums(sums, codes, clusters))
-    gap = (total[:, 1] - total[:, 2]) / total[:, 0]  # of judges on all cycles; then of people and judges on labelled
+    gap = (total[:, 1] - total[:, 2]) / total[:, 0]  # judges on all cycles; people and judges on labelled cycles
     human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
     slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
     theta = human + slope * (gap - sampled)
@@ -145,7 +145,7 @@ def anchor_contrast(
 def anchor_status(
     anchor: estimates.Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, alpha: float = 0.05
 ) -> Status:
-    """What people say of an order that the judges see."""
+    """Classify the human result on a ranking by the judges: confirms, contradicts, undecided or not tested."""
     checks.probability("anchor_status", "p_holm", p_holm, inclusive=True)
     checks.probability("anchor_status", "alpha", alpha)
     if not judge_estimate > 0:
@@ -163,7 +163,7 @@ def anchor_status(
 
 
 def anchor_response(drawn: int, graded: int) -> str:
-    """Whether enough of the drawn records were graded for the labels to be a random sample."""
+    """Return "ok" if enough of the drawn records were graded to count as a random sample, else the reason."""
     checks.whole("anchor_response", "drawn", drawn, least=0)
     if checks.whole("anchor_response", "graded", graded, least=0) > drawn:
         checks.fail("anchor_response", "graded", f"must not exceed drawn = {drawn} (got {graded})")
@@ -176,7 +176,7 @@ def anchor_needed(
     effect: float, sd_human: float, r: float, cycles: int, clusters: int, sd_cluster: float = 0.0,
     alpha: float = 0.05, power: float = 0.8,
 ) -> int | None:  # fmt: skip
-    """Labelled cycles that people need to confirm a contrast of a given size (Angelopoulos 2023)."""
+    """Compute the number of labelled cycles needed to confirm a contrast of a given size (Angelopoulos 2023)."""
     source = "anchor_needed"
     for name, value in (("effect", effect), ("sd_human", sd_human), ("sd_cluster", sd_cluster)):
         if not (math.isfinite(value) and value >= 0) or (name == "effect" and value == 0):
@@ -198,7 +198,7 @@ def anchor_needed(
 
     if min(most, groups) < 2 or not reaches(most):
         return None
-    below, above = 1, most  # more labels never lose power
+    below, above = 1, most  # power never decreases with more labels
     while above - below > 1:
         middle = (below + above) // 2
         below, above = (below, middle) if reaches(middle) else (middle, above)
@@ -210,7 +210,7 @@ def judge_against_humans(
     agent_family: Sequence[Any] | NDArray[Any] | None = None, pass_mark: float = 3.5, level: float = 0.95,
     consecutive: bool = False,
 ) -> JudgeAgainstHumans:  # fmt: skip
-    """How one judge compares with people on the records that both graded (McGraw 1996, Cohen 1968)."""
+    """Compare one judge with people on the records graded by both (McGraw 1996, Cohen 1968)."""
     source = "judge_against_humans"
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
     if x.size != y.size:
@@ -240,7 +240,7 @@ def judge_against_humans(
 
 
 def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes: Ints, clusters: int) -> Floats:
-    """Lambda on all clusters and without each [1 + G], from scores [N, K] in labelled cells."""
+    """Compute lambda on all clusters and without each [1 + G], from scores [N, K] in labelled cells."""
     size = cells.sum(axis=1, keepdims=True)
     shares = np.where(cells, weight[:, None], 0.0)
 
@@ -251,20 +251,20 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
         parts = np.stack([cells, shares, shares * x, shares * y, shares * x * x, shares * x * y])
         sums = estimates.leave_out(np.stack([estimates.group_sums(part, codes, clusters) for part in parts], axis=1))
         n, w, sx, sy, xx, xy = sums.transpose(1, 0, 2)
-        w = np.where(n > 0.5, w, np.inf)  # an agent whose labels are all left out has no mean
+        w = np.where(n > 0.5, w, np.inf)  # an agent without remaining labels has no mean
         spread, shared = (xx - sx * sx / w).sum(axis=1), (xy - sx * sy / w).sum(axis=1)
         flat = spread <= _NO_SPREAD
         return np.where(flat, 0.0, np.clip(shared / np.where(flat, 1.0, spread), 0.0, 1.0))
 
-    # Where a labelled cycle has a single agent, cycle means would take its whole score away.
+    # If a labelled cycle has a single agent, subtracting the cycle mean would remove its whole score.
     single = estimates.leave_out(estimates.group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
     fitted = slopes(by_cycle=not single[0])
     return np.where(single == single[0], fitted, slopes(by_cycle=True)) if (single != single[0]).any() else fitted
 
 
 def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> estimates.Estimate:
-    """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster."""
-    middle = (x.mean() + y.mean()) / 2  # numbers around 0 keep their digits when squared
+    """Compute quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from cluster moments."""
+    middle = (x.mean() + y.mean()) / 2  # values around 0 keep their precision when squared
     x, y = x - middle, y - middle
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
     n, sx, sy, xx, yy, xy = estimates.leave_out(estimates.group_sums(parts, codes, int(codes.max()) + 1)).T
@@ -280,27 +280,27 @@ def _pair_agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: f
     return estimates.jackknife_estimate(float(values[0]), values[1:], level)
 
 
-# Grades of people beside the judges of a run.
+# Human grades compared with the judges of a run.
 
 NOT_DRAWN: Final = "not tested: the labels are not a random sample of these records"
-"""Why labels anchor nothing, with what is wrong behind it."""
+"""The state of labels that are not a random sample; the reason is appended."""
 
 FEWEST_DOUBLE: Final = 20
-"""Records that two people must have graded for their agreement to be measured."""
+"""Minimum number of records graded by two people for measuring their agreement."""
 
 FEWEST_GRADERS: Final = 5
-"""People from whom on a confirmation may stand for other people, too."""
+"""Minimum number of people for generalising a confirmation to other people."""
 
 Grades = Mapping[str, Mapping[str, float]]
-"""What people gave one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""
+"""The human grades of one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Grades of people and the design of their sample.
-    ``grades`` are by (cycle, agent), ``pi`` has the probability with which each cycle could be drawn, ``units`` the
-    drawn cycles (None where a table gives probabilities alone), ``refused`` says why the labels are no random sample,
-    and ``design`` who fixed it and when, in words."""
+    """Human grades and their sampling design.
+    ``grades`` are by (cycle, agent), ``pi`` has each cycle's inclusion probability, ``units`` the drawn cycles (None if
+    a table only gives probabilities), ``refused`` the reason if the labels are not a random sample, and ``design``
+    states who fixed the design and when."""
 
     grades: Mapping[tuple[str, str], Grades]
     pi: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -310,9 +310,9 @@ class Labels:
 
 
 class _People:
-    """Labels beside the judges. ``rows`` has the place among the cycles of each that has a grade, inside the draw;
-    ``given`` [L, K, S, R] grades by labelled cycle, agent, scale and grader, ``mean`` [L, K, S] their means, ``panel``
-    what the judges gave there, NaN where there is none; ``cluster`` [L] the clusters, ``pi`` [C] inclusion
+    """Labels aligned with the judges. ``rows`` has the index of each drawn cycle that has a grade; ``given``
+    [L, K, S, R] grades by labelled cycle, agent, scale and grader, ``mean`` [L, K, S] their means, ``panel`` the
+    judges' scores there, all NaN if missing; ``cluster`` [L] the clusters, ``pi`` [C] the inclusion
     probabilities."""
 
     def __init__(
@@ -343,19 +343,19 @@ class _People:
         self.pi = np.array([labels.pi.get(name, 1.0) for name in comparisons.cycles])
 
     def rated(self, scores: Floats) -> Ints:
-        """Scores as the categories of kappa from 1: points of the scale, or the bands that begin at ``cuts``."""
+        """Convert scores to categories of kappa from 1: points of the scale, or bands that start at ``cuts``."""
         if not self.cuts:
             return categories_of(scores, self.scale)
         return np.searchsorted(np.asarray(self.cuts), round_half_up(np.round(scores, 9)), side="right") + 1
 
     def all_cycles(self, s: int) -> Floats:
-        """Mean human grades [C, K] on one scale, NaN outside the sample."""
+        """Return mean human grades [C, K] on one scale, NaN outside the sample."""
         values = np.full(self.found.panel.shape[:2], np.nan)
         values[list(self.rows.values())] = self.mean[:, :, s]
         return values
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
-        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
+        """Count drawn and fully graded cycles on one scale; also return the drawn cycles that are not fully graded."""
         there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
         if (units := self.labels.units) is None:
             chance = np.array([self.labels.pi.get(name, 0.0) for name in self.found.cycles])
@@ -369,11 +369,11 @@ def people_measurements(
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
     level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
-    """What people's grades say of the orders in ``contrasts``, of each other, and of each judge (``docs/metrics.md``).
+    """Measure human contrasts for the rankings in ``contrasts``, human agreement, and each judge against people.
 
-    ``human.sample``, ``human.agreement`` and ``human.labels`` of each scale, ``human.contrast`` of each pair on it
-    where the labels are a random sample, and ``human.judge`` of each judge. ``cuts`` are the points at which the bands
-    above the lowest begin, where agreement is on bands.
+    See ``docs/metrics.md`` for ``human.sample``, ``human.agreement`` and ``human.labels`` of each scale,
+    ``human.contrast`` of each pair on it if the labels are a random sample, and ``human.judge`` of each judge. ``cuts``
+    are the lower bounds of the bands above the lowest, if agreement is on bands.
     """
     people = _People(table, labels, weights, scale, level, cuts)
     states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
@@ -395,7 +395,7 @@ def people_measurements(
         yield number(make, "human.sample", labelled, share, count, what, states[s] or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
-        if mask.any():  # the labelled records themselves, as a certificate needs them
+        if mask.any():  # the labelled records themselves, which a certificate contains
             judged, grades = (
                 [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
                 for values in (people.panel[:, :, s], human)
@@ -404,7 +404,7 @@ def people_measurements(
                       "pi": people.pi[rows].tolist(), "judged": judged, "people": grades}  # fmt: skip
             yield number(make, "human.labels", labelled, float(mask.sum()), (len(rows), "labelled cycles"),
                          "records that people graded", "ok", detail)  # fmt: skip
-        # Each judge beside the mean human grade of the same records, with what two people reach in the same row.
+        # Each judge against the mean human grade of the same records, with the agreement of two people.
         for j, judge in enumerate(table.judges):
             cells = table.cells[rows][:, :, j, s]
             there: Bools = mask & ~np.isnan(cells)
@@ -437,7 +437,7 @@ def people_measurements(
 def _contrast(
     people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, power: float
 ) -> Measurement:
-    """What people see of one order, in the direction of the judges."""
+    """Measure the human contrast of one ranking, in the judges' direction."""
     comparisons = people.found
     pair = [comparisons.agents.index(item.labels[end]) for end in ("high", "low")]
     scores, human = comparisons.panel[..., s], people.all_cycles(s)
@@ -458,7 +458,7 @@ def _contrast(
         spread = Spread.of(judged, comparisons.cluster[both], (sd, r))
         needed = needed_labels(gap.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
-        # What each person sees in each cluster [R, G], where there are as many people as stand for others.
+        # Each person's difference in each cluster [R, G], if there are enough people to generalise to others.
         each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
         each = each[:, ~np.isnan(each).all(axis=0)]
         if each.shape[1] >= FEWEST_GRADERS:
@@ -483,8 +483,8 @@ def _contrast(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What planning knows of a difference of two agents: the deviation of people's differences between single cycles
-    (``sd``) and between clusters (``between``), their correlation ``r`` with the judges', and how many there are."""
+    """Planning inputs for a difference of two agents: the standard deviation of people's differences between cycles
+    (``sd``) and between clusters (``between``), their correlation ``r`` with the judges', and the sample sizes."""
 
     sd: float
     cycles: int
@@ -495,11 +495,11 @@ class Spread:
 
     @classmethod
     def of(cls, judged: Floats, cluster: Ints, people: tuple[float, float] | None = None) -> Spread:
-        """From the judges' differences [N]; ``people`` are ``sd`` and ``r`` of grades, and without them the judges'
-        deviation and `ASSUMED_R` stand in."""
+        """Estimate from the judges' differences [N]; ``people`` are ``sd`` and ``r`` of human grades, by default the
+        judges' deviation and `ASSUMED_R`."""
         groups, codes = np.unique(cluster, return_inverse=True)
         between = 0.0
-        if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
+        if judged.size > groups.size > 1:  # the variance between clusters, from the judges on all cycles
             size = np.bincount(codes)
             means = np.bincount(codes, judged) / size
             inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
@@ -509,7 +509,7 @@ class Spread:
 
 
 def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
+    """Compute the labelled cycles needed to confirm ``effect``, at least `FEWEST_LABELLED`; None if impossible."""
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
@@ -521,7 +521,7 @@ def most_needed(
     comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
-    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair."""
+    """Return the largest number of labelled cycles that any of the pairs needs for ``effect``, with its spread."""
     measured = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
             float(measurement.detail["sd"]),
@@ -545,7 +545,7 @@ def most_needed(
 
 
 def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
-    """Whether people agree with each other, on the records that two of them graded."""
+    """Measure the agreement of people on the records graded by at least two of them."""
     codes = np.repeat(people.cluster, people.given.shape[1])
     values = people.given[:, :, s].reshape(codes.size, len(people.graders))
     two = (~np.isnan(values)).sum(axis=1) > 1
@@ -562,7 +562,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     both = {pair: there for pair, there in both.items() if there.any()}
     named = {pair: f"{people.graders[pair[0]]}|{people.graders[pair[1]]}" for pair in both}
     tables = {pair: values[there][:, pair] for pair, there in both.items()}
-    if min(map(len, tables.values())) < FEWEST_DOUBLE:  # pairs too thin for a kappa of each: graders as interchangeable
+    if min(map(len, tables.values())) < FEWEST_DOUBLE:  # too few records per pair: treat graders as interchangeable
         rows = np.concatenate([part for table in tables.values() for part in (table, table[:, ::-1])])
         both = {(0, 0): np.concatenate([np.tile(codes[there], 2) for there in both.values()])}
         tables, named = {(0, 0): rows}, {(0, 0): "people|people"}
@@ -611,12 +611,12 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
 
 
 def _stated(estimate: Estimate) -> dict[str, JSON]:
-    """An estimate with its interval, for a detail."""
+    """Return an estimate and its interval for a measurement's detail."""
     return {name: value for name, value in asdict(estimate).items() if name in ("estimate", "low", "high", "state")}
 
 
 def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
-    """What a run measured of one judge beside people, as the quantities of its datasheet; nothing where nobody graded.
+    """Yield a run's comparison of one judge with people, as datasheet measurements; none without human grades.
 
     ``human.kappa``, ``human.icc``, ``human.bias``, ``human.tpr`` and ``human.tnr`` by dimension, and ``human.ceiling``,
     the kappa of two people.

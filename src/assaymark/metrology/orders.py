@@ -1,4 +1,4 @@
-"""Which orders of agents may be said together, which pairs lie within a margin, and what ranks remain."""
+"""Rankings of agents: the orders that may be published together, equivalent pairs, rank intervals and tiers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, Order
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON, Measurement
 
-# Which orders of agents may be said together: Shaffer's step-down over all pairs, and the claim to be first.
+# Orders that may be published together: Shaffer's step-down over all pairs, and the claim to rank first.
 
 
 LEVEL_SLACK = 1e-12
-"""Slack of every comparison of a p-value with its level."""
+"""Tolerance of every comparison of a p-value with its level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class PublishedOrders:
 
 
 def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
-    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once (Gutmann
-    1987)."""
+    """Decide which orders are published, from the difference and the p-value of every pair, for many studies at once
+    (Gutmann 1987)."""
     gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
     if gap.shape != values.shape or not values.ndim:
         checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
@@ -68,7 +68,7 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
     ahead = gap[:, pairs] * sign > 0
     if null_share:
         worst = np.where(ahead, values[:, pairs], np.inf).max(axis=2) / null_share
-        study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
+        study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one agent per study is ahead of all others
         if study.size:
             adjusted[study[:, None], pairs[leader]] = worst[study, leader][:, None]
             remaining = values[study[:, None], others[leader]]
@@ -82,8 +82,8 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
 
 @lru_cache(maxsize=256)
 def attainable_equalities(K: int) -> tuple[int, ...]:
-    """How many of the pairs of K agents can be equal at once: the numbers that Shaffer's procedure counts with."""
-    # Bit x of sums[n] says that groups of n agents can have x equal pairs.
+    """Return the attainable numbers of simultaneously equal pairs of K agents, used by Shaffer's procedure."""
+    # Bit x of sums[n] is set if groups of n agents can have x equal pairs.
     sums = [1]
     for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
         sizes = 0
@@ -94,12 +94,12 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
 
 
 def shaffer(p: ArrayLike, K: int) -> Floats:
-    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents (Shaffer 1986)."""
+    """Adjust the p-values of all pairs of K agents by Shaffer's step-down procedure S1 (Shaffer 1986)."""
     return np.asarray(shaffer_rows(_all_pairs("shaffer", "p", p, K)[None], K)[0])
 
 
 def shaffer_rows(p: Floats, agents: int) -> Floats:
-    """`shaffer` of each row [B, pairs] of good p-values."""
+    """Apply `shaffer` to each row [B, pairs] of checked p-values."""
     order = np.argsort(p, axis=1, kind="stable")
     steps = np.take_along_axis(p, order, axis=1) * _bounds(agents)[:-1]
     adjusted = np.empty_like(p)
@@ -108,7 +108,7 @@ def shaffer_rows(p: Floats, agents: int) -> Floats:
 
 
 def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
-    """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up
+    """Adjust the pairs of K agents on several scales in one step-down: `shaffer` with the sum of the scales' bounds
     (Goeman 2010)."""
     if not p:
         return {}
@@ -125,7 +125,7 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
 def publish_scales(
     gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
 ) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
-    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
+    """Apply `publish_orders` to the main scale with its share of alpha, then one step-down to all others."""
     level, rest, first = share * alpha, alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
@@ -146,7 +146,7 @@ def publish_scales(
 
 @cache
 def _bounds(agents: int) -> Floats:
-    """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""
+    """Return the maximum number of equal pairs [pairs + 1] after 0, 1, ... pairs are known to differ."""
     pairs = agents * (agents - 1) // 2
     attainable = np.array(attainable_equalities(agents))
     bounds = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
@@ -156,7 +156,7 @@ def _bounds(agents: int) -> Floats:
 
 @cache
 def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
-    """For each agent its pairs [K, K-1], its sign in each of them, and the pairs of the others [K, rest]."""
+    """Return each agent's pairs [K, K-1], its sign in each of them, and the pairs of the other agents [K, rest]."""
     first, second = pairs_of(agents)
     about = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
     own = np.nonzero(about)[1].reshape(agents, agents - 1)
@@ -165,7 +165,7 @@ def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
-    """Good p-values, one for each pair of so many agents."""
+    """Check p-values and their number, one for each pair of agents."""
     count = checks.whole(source, "K", agents, least=1)
     values = np.asarray(p, dtype=np.float64)
     if values.shape != (count * (count - 1) // 2,):
@@ -182,10 +182,10 @@ def require_p(source: str, name: str, p: Floats) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """How orders are tested: what the plans of studies, seasons and benchmarks say of it.
-    ``span`` are the points between the ends of the scale, ``unit`` is what they are called, ``level`` the coverage of
-    intervals and ``power`` that of smallest detectable gaps. ``dimensions`` says whether orders are claimed on
-    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted."""
+    """The rules for testing rankings, from the plan of a study, season or benchmark.
+    ``span`` is the number of points between the ends of the scale, ``unit`` their name, ``level`` the coverage of
+    intervals and ``power`` that of minimum detectable differences. ``dimensions`` is True if orders are also claimed on
+    dimensions, which then share alpha with the aggregate; ``cycle`` is the word for a cycle in counts."""
 
     inference: OrderRules
     claims: BiasRules = field(default_factory=BiasRules)
@@ -198,7 +198,7 @@ class OrderPlan:
 
     @classmethod
     def of(cls, study: Study) -> OrderPlan:
-        """The plan of a study."""
+        """Return the rules in the plan of a study."""
         inference = study.inference
         claimed = dimensions_claimed(study)
         return cls(inference, study.claims, inference.level, inference.mde_power, study.points, dimensions=claimed)
@@ -206,7 +206,7 @@ class OrderPlan:
 
 @dataclass(frozen=True)
 class OrderTests:
-    """Every pair of agents under the plan's test, as the whole panel sees it and without each judge family.
+    """The plan's tests of every pair of agents, for the whole panel and without each judge family.
     Arrays are [pairs, scales], pairs in the order of `pairs_of`."""
 
     found: Comparisons
@@ -217,43 +217,43 @@ class OrderTests:
         self, name: str, labels: Mapping[str, str], value: float | Estimate | None, count: tuple[int, str],
         method: str, state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
     ) -> Measurement:  # fmt: skip
-        """A measurement in the plan's unit, with the level of its intervals."""
+        """Make a measurement in the plan's unit, with the plan's level for intervals."""
         plan = self.plan
         return number(self.make, name, labels, value, count, method, state, detail, ends, plan.level, plan.unit)
 
     @property
     def delta(self) -> float:
-        """Largest difference that counts as none, in points."""
+        """The equivalence margin in points."""
         return self.plan.inference.margin * self.plan.span
 
     @property
     def shared(self) -> bool:
-        """Whether the aggregate shares alpha with dimensions; one dimension alone is the aggregate."""
+        """True if the aggregate shares alpha with dimensions; a single dimension is the aggregate."""
         return self.plan.dimensions and len(self.found.names) > 2
 
     @property
     def borrow(self) -> bool:
-        """Whether pairs borrow precision from each other."""
+        """True if pairs borrow variance from each other."""
         return self.plan.inference.test == "moderated-t"
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Differences as the whole panel sees them."""
+        """The differences by the whole panel."""
         return self.found.gaps()
 
     @cached_property
-    def panel(self) -> Tested:
-        """The whole panel's tests."""
+    def panel(self) -> PairTests:
+        """The tests of the whole panel."""
         return self.tested(self.gaps)
 
     @cached_property
-    def drops(self) -> dict[str, Tested]:
-        """The same without each judge family."""
+    def drops(self) -> dict[str, PairTests]:
+        """The tests without each judge family."""
         return {family: self.tested(self.found.gaps(chosen)) for family, chosen in self.found.drops.items()}
 
     @cached_property
     def resolved(self) -> Bools:
-        """Which pairs the order procedure publishes on their contrasts alone [P, S]."""
+        """True for pairs that the order procedure publishes by their contrasts alone [P, S]."""
         names, inference = self.found.names, self.plan.inference
         gaps, p = (dict(zip(names, columns.T, strict=True)) for columns in (self.panel.gap, self.panel.p))
         share = inference.aggregate_share if self.shared else 1.0
@@ -265,7 +265,7 @@ class OrderTests:
 
     @cached_property
     def adjusted_without(self) -> dict[str, Floats]:
-        """Shaffer-adjusted p-values [P, S] of each drop: the aggregate's pairs, and all pairs on all dimensions."""
+        """Shaffer-adjusted p-values [P, S] without each family: of the aggregate, and of all dimensions together."""
         agents, names = len(self.found.agents), self.found.names[1:]
         adjusted = {}
         for family, drop in self.drops.items():
@@ -273,17 +273,17 @@ class OrderTests:
             adjusted[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
         return adjusted
 
-    def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
-        """The plan's test of every pair on every scale."""
-        return Tested.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
+    def tested(self, gaps: Gaps, borrow: bool | None = None) -> PairTests:
+        """Test every pair on every scale by the plan's test."""
+        return PairTests.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """Tests of all pairs on all scales [P, S]; ``testable`` [P]. NaN in ``se`` and ``df`` where there is no test.
+class PairTests:
+    """Tests of all pairs on all scales [P, S]; ``testable`` [P]. ``se`` and ``df`` are NaN without a test.
     ``variance`` is the pair's own, ``mean_variance`` [S] the mean of all pairs, ``prior`` the degrees of freedom
-    borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, how many
-    independent clusters they are worth."""
+    borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, their effective
+    number."""
 
     gap: Floats
     p: Floats
@@ -298,9 +298,9 @@ class Tested:
     effective: Floats | None = None
 
     @classmethod
-    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> Tested:
-        """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
-        # Gap of every pair on every scale [P, S], each cluster counting once, and the variance between clusters.
+    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> PairTests:
+        """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
+        # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
         there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
         seen = there.sum(axis=0)
         mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(seen > 0, seen, np.nan)
@@ -317,7 +317,7 @@ class Tested:
             return cls(
                 difference, p, se, df, variance, np.zeros_like(difference), of_pairs, counts, testable, rho, effective
             )
-        # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
+        # All scales at once, in the clusters that have every agent of a tested pair on every scale.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
         complete = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
@@ -326,7 +326,7 @@ class Tested:
                    counts, testable)  # fmt: skip
 
     def detail(self, k: int, s: int) -> dict[str, JSON]:
-        """What a reader needs to compute the p-value of one pair again."""
+        """Return the inputs from which a reader can recompute the p-value of one pair."""
         values: dict[str, JSON] = {
             "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
             "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
@@ -337,14 +337,14 @@ class Tested:
         return values
 
     def method(self, k: int, s: int) -> str:
-        """The test in words."""
+        """Describe the test."""
         clusters = int(self.clusters[k])
         if math.isnan(self.df[k, s]):
             return f"sign of {clusters} equal cluster differences"
         over = f"t({self.df[k, s]:.1f}) over {clusters} clusters"
         if self.effective is not None:
             return f"cluster t for clusters in time order, {over} worth {self.effective[k, s]:.1f} independent ones"
-        # Rounded first, so that float noise turns no half up in one reading of a table and down in another.
+        # Rounded first, so that float noise cannot round a half up in one run and down in another.
         variance, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
         kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
         return f"{kind}, {over} (own variance {variance:.3g}, mean of pairs {mean:.3g})"
@@ -354,23 +354,23 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-# Ranks that follow from published orders: simultaneous rank intervals, and tiers.
+# Ranks implied by published orders: simultaneous rank intervals, and tiers.
 
 
 Pair = tuple[int, int]
 
 
 def rank_intervals(orders: Iterable[Pair], K: int) -> tuple[Pair, ...]:
-    """Rank intervals of K agents that hold together, from the orders that may be claimed."""
+    """Compute simultaneous rank intervals of K agents from the orders that may be claimed."""
     above = _above("rank_intervals", orders, K)
     best, worst = 1 + above.sum(axis=0), K - above.sum(axis=1)
     return tuple(zip(best.tolist(), worst.tolist(), strict=True))
 
 
 def tiers(orders: Iterable[Pair], K: int) -> tuple[tuple[int, ...], ...]:
-    """Agents in tiers: a cut runs where every agent above it is claimed above every agent below it, and only there."""
+    """Split agents into tiers; every agent of a tier is claimed above every agent of all lower tiers."""
     above = _above("tiers", orders, K)
-    # Whoever is above a cut beats more agents than whoever is below it, so a cut can only run along this order.
+    # Agents above a cut beat more agents than those below it, so cuts can only occur along this order.
     line = np.argsort(-above.sum(axis=1), kind="stable")
     beaten = above[np.ix_(line, line)]
     cuts = [s for s in range(1, K) if beaten[:s, s:].all()]
@@ -378,7 +378,7 @@ def tiers(orders: Iterable[Pair], K: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _above(source: str, orders: Iterable[Pair], agents: int) -> Bools:
-    """Which agent is claimed above which [K, K]."""
+    """Return the matrix [K, K] of claims, True if the row's agent is claimed above the column's."""
     count = checks.whole(source, "K", agents, least=1)
     above = np.zeros((count, count), dtype=bool)
     pairs = np.array([*orders], dtype=np.int64).reshape(-1, 2)
@@ -397,12 +397,12 @@ Resolution = Literal[
 Stability = Literal["stable", "rests on", "reversed without", "not measurable"]
 
 _SOURCE = "order_analysis"
-_MARGIN = 0.075  # of the scale's range: .3 on 1-5, from where the source counts a halo as real
+_MARGIN = 0.075  # share of the scale's range: .3 on 1-5, the source's threshold for self-preference
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleInfo:
-    """What the pairs of a scale share: see `assaymark.metrology.ModeratedContrasts`."""
+    """Values common to all pairs of a scale; see `assaymark.metrology.ModeratedContrasts`."""
 
     mean_variance: float
     epsilon: tuple[float, float] | None
@@ -411,7 +411,7 @@ class ScaleInfo:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnalysis:
-    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+    """The result of `order_analysis`. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
     alpha_aggregate: float
     margin: float
@@ -437,7 +437,7 @@ def order_analysis(
     p_floor: Mapping[str, Mapping[Any, float]] | None = None, contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
     p_eq_floor: Mapping[Any, float] | None = None,
 ) -> OrderAnalysis:  # fmt: skip
-    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain (Berger
+    """Decide which orders of agents a study may publish and which pairs are equivalent, with rank intervals (Berger
     1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986)."""
     checks.probability(_SOURCE, "alpha", alpha)
     if not 0 < share <= 1:
@@ -448,7 +448,7 @@ def order_analysis(
     delta = _MARGIN * (high - low) if margin is None else float(margin)
     if not (math.isfinite(delta) and delta > 0):
         checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
-    # The tables as arrays of one width, the aggregate among them.
+    # The tables as arrays of one width, including the aggregate.
     tables = {name: scores_of(_SOURCE, f"scales[{name!r}]", table, 2) for name, table in scales.items()}
     if "aggregate" not in tables:
         checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
@@ -513,13 +513,13 @@ def order_analysis(
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
-    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987)."""
+    """Compute the equivalence p-value: the larger p of two one-sided t tests against the margin (Schuirmann 1987)."""
     columns = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
     return float(equivalence_tests(columns[0], columns[1], columns[2], np.array([clusters]), margin)[0])
 
 
 def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margin: float) -> Floats:
-    """`equivalence_p` of arrays; NaN where there is no standard error or, because nothing varies, no df."""
+    """Compute `equivalence_p` of arrays; NaN without a standard error or, if nothing varies, without df."""
     flat, scale = se == 0, np.where(se > 0, se, 1.0)
     p = np.maximum(scipy.special.stdtr(df, -(gap + margin) / scale), scipy.special.stdtr(df, -(margin - gap) / scale))
     p = np.where(flat, np.where(np.abs(gap) < margin, 2.0**-clusters, 1.0), p)
@@ -529,7 +529,7 @@ def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margi
 def stability_state(
     difference: float, drops: Mapping[str, Sequence[float | None]], alpha: float = 0.05
 ) -> tuple[Stability, tuple[str, ...]]:
-    """Whether a published order survives each judge family being left out."""
+    """Classify the robustness of a published order to leaving out each judge family; also return the families."""
     checks.probability("stability_state", "alpha", alpha)
     if len(drops) < 2:
         return "not measurable", ()
@@ -551,7 +551,7 @@ def stability_state(
 
 
 def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
-    """Tests made elsewhere, from records or mappings with the fields of `SerialContrast`; nothing is borrowed."""
+    """Convert given tests (records or mappings with the fields of `SerialContrast`); no variance is borrowed."""
     records = {_pair("contrasts", key, agents): record for key, record in contrasts.items()}
     missing = [pair for pair in pair_list(agents) if pair not in records]
     if missing:
@@ -575,13 +575,13 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
 
 
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
-    """Published pairs as (high, low)."""
+    """Return the published pairs as (high, low)."""
     rows = zip(pair_list(agents), gap.tolist(), published.tolist(), strict=True)
     return tuple((i, j) if sign > 0 else (j, i) for (i, j), sign, published in rows if published and sign)
 
 
 def _pair(name: str, key: Any, agents: int) -> Pair:
-    """A pair from (i, j) or "i-j"."""
+    """Parse a pair from (i, j) or "i-j"."""
     try:
         i, j = map(int, key.split("-") if isinstance(key, str) else key)
     except (TypeError, ValueError):
@@ -592,7 +592,7 @@ def _pair(name: str, key: Any, agents: int) -> Pair:
 
 
 def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
-    """p-values by pair as an array [pairs], 0 where there is none."""
+    """Convert p-values by pair to an array [pairs], 0 if missing."""
     by_pair = dict.fromkeys(pair_list(agents), 0.0)
     for key, value in (values or {}).items():
         by_pair[_pair(name, key, agents)] = np.nan if value is None else float(value)
@@ -602,7 +602,7 @@ def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Flo
 
 
 def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents: int) -> Floats:
-    """Differences by pair and cluster as an array [clusters, pairs], NaN where there is none."""
+    """Convert differences by pair and cluster to an array [clusters, pairs], NaN if missing."""
     pairs = pair_list(agents)
     if not isinstance(values, Mapping):
         table = np.asarray(values, dtype=np.float64)

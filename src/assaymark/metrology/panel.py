@@ -1,4 +1,4 @@
-"""A score table made ready for analysis, and what it says of the agents: levels, ranks, and each judge alone."""
+"""A score table prepared for analysis, and measurements of the agents: levels, ranks, and each judge alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import (
     Test,
-    Tested,
+    TestSet,
     bootstrap_tests,
     flip_tests,
     holm_rows,
@@ -36,12 +36,12 @@ from assaymark.records import AGGREGATE, JSON, Measurement
 
 Parts = tuple[Floats, Floats, Floats, Floats]
 """Per cluster: normal equations [G, A, A] and their right sides [G, A, K]; cycle means [G, A, K] and the number of
-cycles [G, A], both shared out among the agents of each cycle."""
+cycles [G, A], both divided among the agents of each cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentEffects:
-    """Least-squares level of each agent, its raw mean beside it, and the number of its decisions."""
+    """Each agent's least-squares level, raw mean, and number of decisions."""
 
     agents: tuple[Any, ...]
     levels: tuple[float, ...]
@@ -53,7 +53,7 @@ class AgentEffects:
 def agent_effects(
     scores: ArrayLike, agents: Sequence[Any] | NDArray[Any], cycles: Sequence[Any] | NDArray[Any]
 ) -> AgentEffects:
-    """Least-squares agent levels beside cycle effects."""
+    """Compute least-squares agent levels, adjusted for cycle effects."""
     values = checks.finite("agent_effects", "scores", scores)
     names, agent_codes = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
@@ -73,9 +73,9 @@ def agent_effects(
 
 @dataclass(frozen=True)
 class Design:
-    """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
-    ``counts`` [A, C] decisions, ``cycle_sums`` [C, K], ``totals`` [A, G, K] and ``cluster`` [C] the cluster of a cycle.
-    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are."""
+    """Sums of K scores by agent and cycle, from which levels can be computed for any subset of clusters.
+    ``counts`` [A, C] are decisions; ``cycle_sums`` [C, K], ``totals`` [A, G, K], and ``cluster`` [C] of each cycle.
+    If a column represents all cycles with one line-up in one cluster, ``cycles`` [C] is their number."""
 
     counts: Floats
     cycle_sums: Floats
@@ -85,7 +85,7 @@ class Design:
 
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
-        """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle. Clusters without a score are none."""
+        """Compute the sums of ``scores`` [n, K]; ``cluster`` is per cycle. Clusters without a score are dropped."""
         used, codes = np.unique(cluster[cycle], return_inverse=True)
         cluster = np.zeros(cluster.size, dtype=np.int64)
         cluster[cycle] = codes
@@ -103,17 +103,17 @@ class Design:
         return int(self.totals.shape[1])
 
     def groups(self) -> list[list[int]]:
-        """Agents that share cycles, directly or through others, largest group first (then most decisions)."""
+        """Groups of agents linked by common cycles, directly or through others, largest (then most decisions) first."""
         (reached,) = self._reached(np.ones((1, self.clusters)))
         parts = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
         decisions = self.counts.sum(axis=1)
         return [list(g) for g in sorted(parts, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
     def levels(self, times: Floats) -> Floats:
-        """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
+        """Compute agent levels [R, A, K] with clusters weighted by ``times`` [R, G]; NaN outside the main group."""
         parts, inside = self.parts(), self.main_group(times)
         grouped, effects = inside[:, :, None], self.effects(times, parts, inside)
-        # Cycles belong to one group only, so what they add is shared out among their agents.
+        # Cycles belong to one group only, so their contribution is divided among their agents.
         weight = np.where(inside, times @ parts[3], 0.0)
         means = np.where(grouped, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
         with np.errstate(invalid="ignore"):
@@ -121,10 +121,10 @@ class Design:
         return np.where(grouped, effects + shift[:, None, :], np.nan)
 
     def effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
-        """Solutions [R, A, K] of the weighted normal equations, which rank as `levels` do: they sum to 0 in the main
-        group ``inside`` and are 0 outside it."""
+        """Solve the weighted normal equations [R, A, K]; solutions rank like `levels`, sum to 0 in the main group
+        ``inside`` and are 0 outside it."""
         both = inside[:, :, None] & inside[:, None, :]
-        # The effects are free up to a constant; a one in every cell of the group pins their sum to zero.
+        # The effects are determined up to a constant; a one in every cell of the group fixes their sum at zero.
         matrix = np.where(both, _weigh(times, parts[0]) + 1.0, 0.0)
         outside = np.arange(inside.shape[1])
         matrix[:, outside, outside] += ~inside
@@ -132,7 +132,7 @@ class Design:
         return np.asarray(np.linalg.solve(matrix, right))
 
     def main_group(self, times: Floats) -> Bools:
-        """Who belongs to the largest group of agents that share cycles [R, A]; nobody where nobody decided."""
+        """Return the membership [R, A] of agents in the largest linked group; all False without decisions."""
         if not self.counts.shape[0]:
             return np.zeros((len(times), 0), dtype=bool)
         if self._met.all():
@@ -140,17 +140,17 @@ class Design:
         reached = self._reached(times)
         counts = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
         most = reached.sum(axis=2) * (counts.sum(axis=1, keepdims=True) + 1) + (reached @ counts[:, :, None])[:, :, 0]
-        # The first of the agents with the largest group stands for it.
+        # The first agent in the largest group represents it.
         return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
 
     @cached_property
     def _met(self) -> Floats:
-        """Whether two agents share a cycle of a cluster [G, A, A], as 0 or 1."""
+        """1.0 for two agents with a common cycle in a cluster, else 0.0 [G, A, A]."""
         counts = (self.counts[:, self.cluster == g] for g in range(self.clusters))
         return np.stack([c @ c.T > 0 for c in counts]).astype(np.float64)
 
     def _reached(self, times: Floats) -> Bools:
-        """Which agents are on one scale, directly or through others [R, A, A], in the clusters that count."""
+        """Return which agents are linked, directly or through others [R, A, A], in clusters of positive weight."""
         reached = _weigh((times > 0).astype(np.float64), self._met) > 0
         while True:
             steps = reached.astype(np.float32)
@@ -160,13 +160,13 @@ class Design:
             reached = further
 
     def parts(self, columns: slice = slice(None)) -> Parts:
-        """What each cluster adds to the normal equations of the chosen columns."""
+        """Compute each cluster's contribution to the normal equations of the chosen columns."""
         size = np.maximum(self.counts.sum(axis=0), 1)
         share, cells = self.counts / size, []
         for g in range(self.clusters):
             members = self.cluster == g
             counts, scaled, sums = self.counts[:, members], share[:, members], self.cycle_sums[members, columns]
-            # Normal equations add up over cycles; only means over cycles have to count each of them.
+            # The normal equations already sum over cycles; only the means have to count each cycle.
             seats = scaled if self.cycles is None else scaled * self.cycles[members]
             cells.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
                           seats @ (sums / size[members, None]), seats.sum(axis=1)))  # fmt: skip
@@ -174,50 +174,50 @@ class Design:
         return matrix, right, means, seated
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist."""
+        """Compute levels [A, K] with jackknife ends, NaN if a level or an interval does not exist."""
         g = self.clusters
         centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
         if g < 2:
             return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
         without = np.stack(others)
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
-        # Student's t quantile of each agent, NaN where it decided in one cluster only
+        # Student's t quantile of each agent, NaN if it decided in a single cluster
         own = self.own_clusters()
         half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])[:, None] * error
         return centre, centre - half, centre + half
 
     def own_clusters(self) -> Ints:
-        """In how many clusters each agent decided [A]."""
+        """The number of clusters in which each agent decided [A]."""
         inside = self.cluster == np.arange(self.clusters)[:, None]
         return np.asarray((self.counts @ inside.T > 0).sum(axis=1), dtype=np.int64)
 
 
 def _weigh(times: Floats, parts: Floats) -> Floats:
-    """Sums [R, ...] of the clusters' parts [G, ...], each counted ``times`` [R, G]."""
+    """Sum the clusters' parts [G, ...] with weights ``times`` [R, G], to [R, ...]."""
     flat = parts.reshape(parts.shape[0], -1)
     rows = max(1, SMALL_PRODUCT // max(1, flat.size))
     sums = [times[start : start + rows] @ flat for start in range(0, len(times), rows)]
     return np.concatenate(sums).reshape(len(times), *parts.shape[1:])
 
 
-RESAMPLES = 10_000  # of clusters, where no error rate rests on them; also of pairs, whatever the number of contrasts
-_BLOCK = 1 << 19  # comparisons of two agents held in memory at a time
-_MOST = 0.5  # when more of the resamples than this leave agents apart, the rest is no picture of all
+RESAMPLES = 10_000  # of clusters, if no error rate depends on them; also of pairs, for any number of contrasts
+_BLOCK = 1 << 19  # comparisons of two agents in memory at a time
+_MOST = 0.5  # maximum share of resamples in which agents are not linked; above it the rest is not representative
 _ONE_AGENT = "undefined: one agent, needs two"
 _NO_DECISION = "undefined: no trajectory with a usable score from every judge"
 _APART = "disconnected: shares no cycle with the main group of agents, directly or through others"
 
 Levels = tuple[Floats, Floats, Floats]
-"""Least-squares levels [A, columns] and their jackknife ends, NaN where there is none."""
+"""Least-squares levels [A, columns] and their jackknife ends, NaN if there are none."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Everything that the measurements share. Columns are names x (whole panel, each judge alone, each family out).
-    ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
-    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1). ``meetings`` are of each pair of
-    agents, in the order of `pair_list`, the differences, first minus second, summed by common cluster [G, columns], and
-    the common cycles in each [G]."""
+    """The common inputs of the measurements. Columns are names x (whole panel, each judge alone, each family out).
+    ``scores`` [n, J, K] are the judges' scores with the aggregate first, ``drops`` maps a family to its index among the
+    blocks of K columns (the whole panel is block 0, judge j alone block j + 1). ``meetings`` has, for each pair of
+    agents in the order of `pair_list`, the differences, first minus second, summed by common cluster [G, columns], and
+    the number of common cycles in each [G]."""
 
     table: ScoreTable
     study: Study
@@ -229,7 +229,7 @@ class Panel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Aggregate and dimensions."""
+        """The aggregate, then the dimensions."""
         return self.table.names
 
     @property
@@ -238,11 +238,11 @@ class Panel:
         return self.study.inference.level
 
     def block(self, place: int) -> slice:
-        """The columns of one block: 0 the whole panel, j + 1 judge j alone, then ``drops``."""
+        """Return the columns of one block: 0 for the whole panel, j + 1 for judge j alone, then ``drops``."""
         return slice(place * len(self.names), (place + 1) * len(self.names))
 
     def measure(self, **parts: Any) -> Measurement:
-        """A measurement on this table, carrying its digest."""
+        """Make a measurement of this table, with its digest."""
         return Measurement(inputs=self.table.digest, **parts)
 
     def number(
@@ -250,17 +250,17 @@ class Panel:
         method: str, state: str | None = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
         unit: str = "",
     ) -> Measurement:  # fmt: skip
-        """A number on this table, with intervals of the plan's level."""
+        """Make a measurement of this table, with intervals at the plan's level."""
         return number(self.measure, name, labels, value, count, method, state or "ok", detail, ends, self.level, unit)
 
     @property
     def missing(self) -> str | None:
-        """Why nothing about the panel can be measured, or None."""
+        """The reason why the panel cannot be measured, or None."""
         return None if self.table.n else NO_SCORES
 
 
 def panel_of(table: ScoreTable, study: Study) -> Panel:
-    """Panel scores, the design of agents and cycles, and every pair's meetings, of a table that was gated before."""
+    """Compute panel scores, the design of agents and cycles, and every pair's differences, from a gated table."""
     scores = table.stacked
     n, judges, width = scores.shape
     families = drops_of(table.families)
@@ -269,7 +269,7 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     a, c = len(table.agents), len(table.cycles)
     cluster = np.zeros(c, dtype=np.int64)
     cluster[table.cycle] = table.cluster
-    # Several decisions of one agent in one cycle count as their mean.
+    # Several decisions of one agent in one cycle are averaged.
     place = table.agent * c + table.cycle
     counts = np.bincount(place, minlength=a * c)
     means = (group_sums(columns, place, a * c) / np.maximum(counts, 1)[:, None]).reshape(a, c, columns.shape[1])
@@ -280,7 +280,7 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
         common = np.flatnonzero(present[first] & present[second])
         sizes = np.bincount(ordered[common])
         cycles, gaps = sizes[sizes > 0], means[first, common] - means[second, common]
-        # reduceat wants at least one segment.
+        # reduceat needs at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
         meetings.append((sums, cycles))
     drops = {family: k for k, family in enumerate(families, start=1 + judges)}
@@ -289,7 +289,7 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
 
 
 def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
-    """Level of each agent, with and without each family; rank correlations; and the part that length plays."""
+    """Measure each agent's level, with and without each family; rank correlations; and the correlation with length."""
     table, design, names = panel.table, panel.design, panel.names
     counts, clusters = design.counts.sum(axis=1), design.own_clusters().tolist()
     raw = (design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]).tolist()
@@ -330,7 +330,7 @@ def _agent_levels(
     panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], ends: bool,
     details: list[list[dict[str, JSON]]] | None = None,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """The levels of one block of columns, of every name and agent, or why an agent has none."""
+    """Measure the levels of one block of columns by name and agent, with the reason if an agent has none."""
     counts = panel.design.counts.sum(axis=1).astype(int).tolist()
     value, low, high = (part[:, block].tolist() for part in levels)
     method = "least-squares agent effect beside cycle effects, plus the mean cycle effect"
@@ -348,7 +348,7 @@ def _agent_levels(
 def _rank_correlations(
     panel: Panel, name: str, first: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
 ) -> Iterator[Measurement]:
-    """Spearman correlations of two sets of levels [A, K] of the ranked agents."""
+    """Measure Spearman correlations between two sets of levels [A, K] of the ranked agents."""
     none = panel.missing or _ONE_AGENT if ranked.size < 2 else f"undefined: all {ranked.size} agents are tied"
     rhos = spearman_columns(first[ranked], other[ranked]) if ranked.size > 1 else [None] * first.shape[1]
     for dimension, rho in zip(panel.names, rhos, strict=True):
@@ -358,7 +358,7 @@ def _rank_correlations(
 def rank_shares(
     design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> tuple[Floats, int, bool, float]:
-    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
+    """Compute the rank shares of the chosen agents over cluster resamples; levels within 1e-9 share a rank."""
     width, mass, seen_mass = range(design.totals.shape[2])[columns], 0.0, 0.0
     shares, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
@@ -382,7 +382,7 @@ def rank_shares(
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1)."""
+    """Measure ``rank.first``: each agent's share of first ranks over resamples (ValueBlindBench section 5.1)."""
     design = panel.design
     agents = np.flatnonzero(design.main_group(np.ones((1, design.clusters)))[0])
     method = "share of cluster resamples in which the least-squares level is the highest, ties shared"
@@ -412,10 +412,10 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
 
 
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
-    """Levels, rankings and discoveries of each judge alone, and the panel's beside them (ValueBlindBench section 5.4).
+    """Measure levels, rankings and discoveries of each judge alone and of the panel (ValueBlindBench section 5.4).
 
-    Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
-    Holm family as the panel.
+    Every judge is tested on the same trajectories, by a cluster t that weights clusters by their records, in a Holm
+    family that includes the panel.
     """
     judges, agents = panel.table.judges, panel.table.agents
     for j, judge in enumerate(judges):
@@ -430,7 +430,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
     state = panel.missing or ("ok" if met else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
     whole: list[str] = []
-    # Mean paired differences [P, columns] of every pair, first minus second, NaN where the two never met.
+    # Mean paired differences [P, columns] of every pair, first minus second, NaN without a common cycle.
     gaps = np.full((pairs, panel.columns.shape[1]), np.nan)
     for pair, (sums, cycles) in enumerate(panel.meetings):
         if cycles.size:
@@ -456,7 +456,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
 
 
 def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
-    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met."""
+    """Compute p-values [P, columns] of every pair of agents by each source's own test, 1 without a common cycle."""
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
     met: dict[int, dict[int, tuple[Floats, Ints]]] = defaultdict(dict)
@@ -465,12 +465,12 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
             p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
-    drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
+    drawn: tuple[tuple[Test, Callable[..., list[TestSet]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
         p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
-            tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
+            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
             p_values[name][[*some]] = [test.p for test in tests]
     return p_values

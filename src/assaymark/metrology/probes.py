@@ -1,4 +1,4 @@
-"""Beside the panel: another rubric's wording, a held-out judge, the training cutoff, and an oracle of known scores."""
+"""Checks of the panel: rubric-wording ablation, held-out judge, training cutoff, and an oracle of known scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ZERO = 1e-9
 
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """A subsample of trajectories that keeps the shares of their strata (agent, cluster)."""
+    """Draw a subsample of trajectories that keeps the shares of their strata (agent, cluster)."""
     left = checks.whole("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for trajectory in sorted(strata):
@@ -64,7 +64,7 @@ def anchor_measurements(
     before: Scores, after: Scores, agents: Mapping[str, str], clusters: Mapping[str, str], changed: frozenset[str],
     judge: str, rubric: str, study: Study,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``anchor.shift``: new minus locked rubric, when one judge grades the same records twice (section 5.6)."""
+    """Measure ``anchor.shift``: new minus locked rubric, if one judge grades the same records twice (section 5.6)."""
     source, common = "anchor_measurements", sorted(set(before) & set(after))
     dimensions = sorted({name for scores in before.values() for name in scores} - {AGGREGATE})
     for key in common:
@@ -94,7 +94,7 @@ def anchor_measurements(
         if common:
             old, new = (table[:, k] for table in both)
             contrast = cluster_t(new - old, groups, level)
-            # Standard deviations before and after, and an interval of their ratio where there is one.
+            # Standard deviations before and after, and an interval of their ratio if it exists.
             detail |= {"p": contrast.p, "clusters": contrast.clusters, "sd_before": None, "sd_after": None}
             detail |= {"sd_ratio_low": None, "sd_ratio_high": None}
             if old.size > 1:
@@ -107,7 +107,7 @@ def anchor_measurements(
                     half = t_quantile(0.5 + level / 2, g - 1) * float(error)
                     ends = float(np.exp(logs[0] - half)), float(np.exp(logs[0] + half))
                     detail |= dict(zip(("sd_ratio_low", "sd_ratio_high"), ends, strict=True))
-            # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
+            # Agents by mean under each rubric, ties by name, and the pairs whose order reverses; a tie has no order.
             first, second = (np.bincount(agent_codes, weights=x) / np.bincount(agent_codes) for x in (old, new))
             for which, levels in (("order_before", first), ("order_after", second)):
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
@@ -121,14 +121,14 @@ def anchor_measurements(
 
 
 Pair = tuple[str, str, str]
-"""Dimension, the agent that stands higher with the whole panel, and the one that stands lower."""
+"""Dimension, the agent that the whole panel ranks higher, and the one that it ranks lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Whether the held-out judge has to be asked, about which pairs, and why.
-    ``pairs`` are all that some drop reverses or levels; ``rho`` is each family's smallest rank correlation over the
-    claimed dimensions (None where it is undefined), reached on the dimension in ``worst``."""
+    """The decision whether to ask the held-out judge, with the pairs to ask about and the reason.
+    ``pairs`` are all that leaving out a family reverses or ties; ``rho`` is each family's smallest rank correlation
+    over the claimed dimensions (None if undefined), which occurs on the dimension in ``worst``."""
 
     pairs: tuple[Pair, ...]
     rho: Mapping[str, float | None]
@@ -138,7 +138,7 @@ class ProbePlan:
 
 
 def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
-    """What the held-out judge has to look at, from the drops of the main panel (ValueBlindBench section 5.2)."""
+    """Select the pairs for the held-out judge from the panel without each family (ValueBlindBench section 5.2)."""
 
     def pair_of(m: Measurement) -> Pair:
         return m.labels["dimension"], m.labels["high"], m.labels["low"]
@@ -176,7 +176,7 @@ def probe_measurements(
     plan: ProbePlan, scores: Scores, agents: Mapping[str, str], cycles: Mapping[str, str], clusters: Mapping[str, str],
     study: Study,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``probe.state``, and ``probe.contrast`` of each contested pair once the held-out judge was asked."""
+    """Measure ``probe.state`` and, after the held-out judge was asked, ``probe.contrast`` of each contested pair."""
     judge = study.stability.probe
     if not plan.needed:
         state = f"not needed: {plan.reason}"
@@ -214,7 +214,7 @@ def probe_measurements(
 def contamination_measurements(
     table: ScoreTable, study: Study, instruments: Mapping[str, frozenset[str]]
 ) -> Iterator[Measurement]:
-    """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument."""
+    """Measure ``contamination.gap``: mean panel score after minus before the cutoff, overall and by instrument."""
     named = study.contamination.post_cutoff if study.contamination else ()
     later = np.array([name in named for name in table.clusters], dtype=bool)
     post = np.asarray(later[table.cluster], dtype=bool) if table.n else np.zeros(0, dtype=bool)
@@ -232,8 +232,8 @@ def contamination_measurements(
 
 
 def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Contrast:
-    """Difference between two sets of clusters within agents, tested between clusters."""
-    # Weight of each record in the gap, 1 in total after the cutoff and -1 before, and scores without agent levels.
+    """Test the difference between two sets of clusters within agents, with clusters as units."""
+    # Weight of each record in the difference, in total 1 after the cutoff and -1 before; scores without agent levels.
     size = int(agents.max()) + 1
     later, earlier = (np.bincount(agents[side], minlength=size) for side in (post, ~post))
     both = later * earlier / np.maximum(later + earlier, 1)
@@ -241,7 +241,7 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
     weight = np.where(post, (share / np.maximum(later, 1))[agents], -(share / np.maximum(earlier, 1))[agents])
     sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
     settled = scores - (sums / np.maximum(later + earlier, 1))[agents]
-    # Share of each cluster in its side (negative before the cutoff), and its weighted mean score.
+    # Share of each cluster on its side (negative before the cutoff), and its weighted mean score.
     totals = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
     shares, means = totals[totals[:, 0] != 0].T
     means = means / shares
@@ -268,7 +268,7 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
 def _gap(
     table: ScoreTable, study: Study, split: str, rows: Bools, later: Bools, absent: list[str], state: str | None = None
 ) -> Measurement:
-    """One split's gap, or the state that says why there is none."""
+    """Measure the difference for one split, with the reason if there is none."""
     post, earlier, agent, cluster = later & rows, rows & ~later, table.agent, table.cluster
     on_both = np.intersect1d(agent[post], agent[earlier])
     used = rows & np.isin(agent, on_both)
@@ -301,7 +301,7 @@ def _gap(
 
 
 ORACLE_DIMENSION: Final = "constraint_awareness"
-"""The dimension that the oracle knows."""
+"""The dimension that the oracle scores."""
 
 _KAPPA = "quadratic-weighted kappa with the oracle; trials averaged, halves rounded up, clipped to 1..5"
 _ERROR = "mean of score minus oracle score"
@@ -311,7 +311,7 @@ def oracle_measurements(
     tables: Sequence[ScoreTable], oracle: Mapping[str, float], study: Study, *, dimension: str = ORACLE_DIMENSION,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
+    """Measure ``oracle.kappa`` and ``oracle.error`` of every judge and, without a label, of the panel's mean."""
     scored = [table for table in tables if table.n]
     bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
     problems = [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
@@ -336,7 +336,7 @@ def oracle_measurements(
         else (None if values else "not measurable: no scored item has an oracle score")
     )
     common: dict[str, Any] = {"level": level, "inputs": _digest(scored, sorted(oracle.items()))}
-    # Records in the order of their clusters, by which a jackknife over time leaves them out.
+    # Records in the order of their clusters, as a jackknife over time requires.
     names = sorted(set(clusters), key=natural)
     consecutive = bool(names) and study.inference.order_of(names) == "consecutive"
     line = np.argsort([names.index(name) for name in clusters], kind="stable")
@@ -376,18 +376,18 @@ def oracle_measurements(
 
 
 def _digest(tables: Sequence[ScoreTable], values: Sequence[Any]) -> str:
-    """Sixteen hex digits over the tables and what is known."""
+    """Compute a hash of sixteen hex digits over the tables and the known values."""
     return hashlib.sha256(repr(([table.digest for table in tables], values)).encode()).hexdigest()[:16]
 
 
 def effective_judges(errors: ArrayLike) -> float:
-    """Number of independent judges that would err as little, averaged, as these do.
+    """Estimate the number of independent judges whose mean would have the same error as the mean of these.
 
-    ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges who err
-    together are worth little more than one; errors that offset each other make them worth more than J. The errors must
-    be against *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
-    whatever the truth, and the correlation of the scores themselves (redundancy) also contains what the judges rightly
-    agree on.
+    ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges with the
+    same errors count as little more than one; errors that offset each other make them count as more than J. The errors
+    must be relative to *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
+    whatever the truth, and the correlation of the scores themselves (redundancy) also contains correct
+    agreement.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def effective_judges(errors: ArrayLike) -> float:
 
 
 def error_correlation(errors: Floats) -> float:
-    """Mean Pearson correlation of errors [n, J] over all pairs of judges; raises as `effective_judges` does."""
+    """Compute the mean Pearson correlation of errors [n, J] over pairs of judges; raises like `effective_judges`."""
     n, judges = errors.shape
     if judges < 2:
         raise NotMeasurableError("effective judges is undefined: one judge, needs two")
@@ -436,7 +436,7 @@ def error_correlation(errors: Floats) -> float:
 
 
 def independent_judges(judges: int, r: float) -> float:
-    """`effective_judges` of errors with mean correlation ``r``."""
+    """Compute `effective_judges` from the errors' mean correlation ``r``."""
     share = 1 + (judges - 1) * r
     if share <= _ZERO:
         raise NotMeasurableError("effective judges is undefined: the errors offset each other completely")
@@ -446,7 +446,7 @@ def independent_judges(judges: int, r: float) -> float:
 def known_measurements(
     tables: Sequence[ScoreTable], truths: Mapping[str, Mapping[str, float]], study: Study
 ) -> Iterator[Measurement]:
-    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
+    """Measure ``panel.effective_judges`` of the aggregate and every dimension, from all items of known quality."""
     source, scored = "known_measurements", [table for table in tables if table.n]
     kinds = {(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
     if len(kinds) > 1:

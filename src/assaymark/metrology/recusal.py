@@ -1,4 +1,4 @@
-"""Judges and agents of their own maker: how far they favour them, and which orders need them."""
+"""Self-preference: judges' bias for agents of their own family, and contrasts without these judges (recusal)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NONE_OWN = "not measurable: no judge shares a family with some of the agents on
 
 @dataclass(frozen=True, slots=True)
 class RecusalContrast(Estimate):
-    """The contrast of two agents by judges that stand aside for their own family's; see `recusal_contrast`."""
+    """The contrast of two agents without the scores of judges for their own family; see `recusal_contrast`."""
 
     conflict: bool
     clusters: int
@@ -42,7 +42,7 @@ class RecusalContrast(Estimate):
 class PairTest:
     """The test of one pair on one scale: by `moderated_contrasts`, or `serial_contrasts` in time order.
     ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an interest"
-    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested."""
+    (no cluster does); p is 1 in the last two. ``df`` is None if nothing varies, and p is then of the sign test."""
 
     clusters: int
     state: str
@@ -54,11 +54,11 @@ class PairTest:
 
     @property
     def estimate(self) -> float | None:
-        """The difference, by the name that `headline_p` reads."""
+        """The difference, under the name that `headline_p` uses."""
         return self.difference
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Both ends of the interval of the difference; None where there is none."""
+        """Return the ends of the difference's interval; None if there is none."""
         if self.difference is None or self.se is None or self.df is None:
             return None
         half = float(scipy.special.stdtrit(self.df, 0.5 + level / 2)) * self.se
@@ -66,11 +66,11 @@ class PairTest:
 
 
 RecusalTest = PairTest
-"""A pair without judges that have an interest in it."""
+"""The test of a pair by recusal: without scores of judges for their own family."""
 
 
 def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[PairTest]:
-    """The record of each pair, from columns of p, gap, df (NaN: nothing varies) and se."""
+    """Make the record of each pair from columns of p, gap, df (NaN: nothing varies) and se."""
     return [
         PairTest(n, "tested", p, gap, None if df != df else df, se) if enough
         else PairTest(n, "cannot be tested", 1.0, gap) if n else PairTest(0, "no judge without an interest", 1.0)
@@ -80,7 +80,7 @@ def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[PairT
 
 @dataclass(frozen=True, slots=True)
 class OwnFamily:
-    """How much higher judges score agents of their own maker than the other judges do; see `own_family`."""
+    """Self-preference of judges, in excess of the other judges' scores; see `own_family`."""
 
     judges: tuple[int, ...]
     common: Estimate | None
@@ -90,7 +90,7 @@ class OwnFamily:
 
 
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
-    """Contrast of two agents where every judge stands aside for agents of its own family (Panickssery 2024)."""
+    """Compute the contrast of two agents without judges' scores for their own family (Panickssery 2024)."""
     table, interest = _checked("recusal_contrast", M, own)
     checks.probability("recusal_contrast", "level", level)
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
@@ -112,7 +112,7 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
 def recusal_p(
     M: ArrayLike, own: ArrayLike, borrow: bool = True, consecutive: bool = False
 ) -> dict[Pair, PairTest | None]:
-    """Test every pair of agents on its recusal contrast, all pairs at once."""
+    """Test every pair of agents on its recusal contrast, with all pairs together."""
     table, interest = _checked("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
     tests = gap_tests(fit.gaps(), fit.effects, borrow, consecutive)
@@ -122,7 +122,7 @@ def recusal_p(
 
 
 def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
-    """How much higher a judge scores agents of its own maker than the other judges score them (Panickssery 2024)."""
+    """Estimate each judge's excess score for agents of its own family over the other judges' (Panickssery 2024)."""
     table, interest = _checked("own_family", M, own)
     checks.probability("own_family", "level", level)
     clusters, judges, agents = table.shape
@@ -147,9 +147,9 @@ def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: b
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecusalFit:
-    """The least-squares fits ``score = judge + agent`` of all clusters to the cells without an interest.
-    ``effects`` [G, K] are the agents' (minimum norm; NaN without a cell), ``weights`` [G, K, J, K] those of the cells
-    in them, and ``linked`` [G, K, K] says which contrasts a cluster identifies."""
+    """Least-squares fits ``score = judge + agent`` of all clusters to cells of different families.
+    ``effects`` [G, K] are the agents' (minimum norm; NaN without a cell), ``weights`` [G, K, J, K] the cells' weights
+    in them, and ``linked`` [G, K, K] is True for contrasts that a cluster identifies."""
 
     effects: Floats
     weights: Floats
@@ -157,7 +157,7 @@ class RecusalFit:
 
     @classmethod
     def of(cls, table: Floats, interest: Bools) -> RecusalFit:
-        """The fits of a table [G, J, K]; clusters with the same cells share one."""
+        """Fit a table [G, J, K]; clusters with the same cells share one computation."""
         clusters, judges, agents = table.shape
         used = ~np.isnan(table) & ~interest
         values = np.where(used, table, 0.0)
@@ -176,13 +176,13 @@ class RecusalFit:
         return cls(np.where(present, effects, np.nan), weights, linked)
 
     def gaps(self) -> Floats:
-        """Contrast of every pair in each cluster [G, pairs], NaN where it is not identified."""
+        """Compute the contrast of every pair in each cluster [G, pairs], NaN if not identified."""
         first, second = pairs_of(self.effects.shape[1])
         return np.where(self.linked[:, first, second], self.effects[:, first] - self.effects[:, second], np.nan)
 
 
 def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[PairTest]:
-    """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
+    """Test every pair on its cluster differences [G, pairs] (NaN if not identified), exchangeable or in time order."""
     defined = ~np.isnan(gaps)
     counts = defined.sum(axis=0)
     if consecutive:
@@ -196,13 +196,13 @@ def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) ->
 
 @lru_cache(maxsize=1024)
 def _recusal_weights(used: bytes, judges: int, agents: int) -> tuple[Floats, Bools]:
-    """Weights [K, J, K] of used cells in the agent effects, and which agents they link [K, K]."""
+    """Compute the weights [K, J, K] of the used cells in the agent effects, and the agents that they link [K, K]."""
     cells = np.frombuffer(used, dtype=np.bool_)
     design = _judge_and_agent(judges, agents)[cells]
     weights = np.zeros((agents, judges * agents))
     weights[:, cells] = np.linalg.pinv(design)[judges:]
     table = cells.reshape(judges, agents)
-    linked = table.T @ table  # by one judge; then by chains of two, four, ... judges
+    linked = table.T @ table  # linked by one judge; then by chains of two, four, ... judges
     for _ in range(agents.bit_length()):
         linked = linked @ linked
     return weights.reshape(agents, judges, agents), linked
@@ -210,7 +210,7 @@ def _recusal_weights(used: bytes, judges: int, agents: int) -> tuple[Floats, Boo
 
 @lru_cache(maxsize=1024)
 def _preference_weights(used: bytes, own: bytes, judges: int, agents: int) -> Floats | None:
-    """Weights of cells [., J*K] in each judge's own-family value and (last) in a common one; None: not identified."""
+    """Compute cell weights [., J*K] of each judge's self-preference and (last) a common one; None: not identified."""
     cells = np.frombuffer(used, dtype=np.bool_)
     interest = np.frombuffer(own, dtype=np.bool_).reshape(judges, agents)
     design = _judge_and_agent(judges, agents)[cells]
@@ -234,19 +234,19 @@ def _preference_weights(used: bytes, own: bytes, judges: int, agents: int) -> Fl
 
 @lru_cache(maxsize=64)
 def _judge_and_agent(judges: int, agents: int) -> Floats:
-    """Indicators [J*K, J+K] of the judge and of the agent of each cell."""
+    """Build the indicators [J*K, J+K] of each cell's judge and agent."""
     cells = np.indices((judges, agents)).reshape(2, -1)
     return np.concatenate([np.eye(judges)[cells[0]], np.eye(agents)[cells[1]]], axis=1)
 
 
 def _checked(source: str, table: ArrayLike, own: ArrayLike) -> tuple[Floats, Bools]:
-    """Scores [G, J, K] and own-family indicators [J, K], as arrays that go together."""
+    """Check scores [G, J, K] and own-family indicators [J, K], and return them as arrays."""
     scores = scores_of(source, "M", table, 3)
     return scores, interest_of(source, own, scores.shape[1:])
 
 
 def interest_of(source: str, own: ArrayLike, shape: tuple[int, ...]) -> Bools:
-    """Own-family indicators [J, K]."""
+    """Check own-family indicators [J, K]."""
     indicators = checks.array(source, "own", own)
     if indicators.shape != shape or not np.isin(indicators, (0, 1)).all():
         checks.fail(source, "own", f"must hold 0 or 1 for each judge and agent {shape} (got shape {indicators.shape})")
@@ -257,28 +257,28 @@ PreferenceState = Literal[
     "ok", "single observation", "no spread", "no agent of its family", "no agent of another family"
 ]
 
-_FLAT = 1e-9  # below this a spread is float noise
+_FLAT = 1e-9  # a smaller spread is float noise
 
 
 @dataclass(frozen=True, slots=True)
 class SelfPreference:
-    """How far one judge stands above the panel's median on its own family, and on everybody else.
+    """One judge's scores relative to the panel's median, on its own family and on the other families.
 
     Attributes
     ----------
     judge : str
     own, others : float or None
         Mean of score minus panel median over the agents of its family and over the others, in points of the score.
-        None where there is no such agent.
+        None if there is no such agent.
     gap : float or None
         ``own - others``: above 0 the judge favours its family.
     n_own, n_others : int
-        Agents (with clusters: agents in clusters) behind the two means.
+        Number of agents (with clusters: of agents in clusters) behind the two means.
     low, high : float or None
         Ends of the interval of the gap, only where ``state`` is "ok".
     state : str
-        "ok"; "single observation": one agent of its family (or one cluster), which has no spread to make an interval
-        of; "no spread": all agents (or clusters) of each side differ from the median by one amount; "no agent of its
+        "ok"; "single observation": one agent of its family (or one cluster), which gives no variance for an interval;
+        "no spread": all agents (or clusters) of each side differ from the median by the same amount; "no agent of its
         family"; "no agent of another family".
     level, method : float, str
     """
@@ -307,40 +307,40 @@ def self_preference(
     judges: Sequence[str] | None = None, level: float = 0.95, clusters: Sequence[str] | None = None,
     consecutive: bool = False,
 ) -> list[SelfPreference]:  # fmt: skip
-    """For each judge, how it scores its own family relative to the panel's median, against how it scores the others.
+    """Compare each judge's scores relative to the panel's median between its own family and the other families.
 
-    The season's audit of self-preference (methodology v0.4). A gap is read with its interval and never by its size
-    alone: that page calls gaps up to +17 points small, each of them from one agent. Its gaps are differences of printed
-    means; here they are differences of the means.
+    The season's audit of self-preference (methodology v0.4). Interpret a gap with its interval, never by its size
+    alone: the source calls gaps up to +17 points small, each of them from one agent. Its gaps are differences of
+    rounded means; here they are differences of the unrounded means.
 
-    The judge is part of the median that it is compared with, which hides some of what it adds: of a large preference
-    among three judges with noise of standard deviation s, about 0.56 s. With two judges half of it is hidden.
+    The judge is part of the median that it is compared with, which hides some of its preference: about 0.56 s of a
+    large preference with three judges and noise of standard deviation s, half of it with two judges.
 
     Agents are the units. The interval is the wider of Student's and Welch's for two means. Student's alone is too
-    narrow once a preference has spread the family's scores (81 % coverage for 95 % in simulations with 2 agents of the
-    family and 18 others, three judges, 15 points), Welch's is with two agents that happen to lie close together (80 %).
-    The wider covers 94 to 99 %, with 2 to 8 agents of the family, 3 to 18 others and 0 to 30 points.
+    narrow if a preference has spread the family's scores (81 % coverage for 95 % in simulations with 2 agents of the
+    family and 18 others, three judges, 15 points), Welch's if two agents happen to have close scores (80 %). The wider
+    one covers 94 to 99 %, with 2 to 8 agents of the family, 3 to 18 others and 0 to 30 points.
 
-    With ``clusters`` (the periods of a season, say) a row is one agent in one cluster, and the clusters are the units:
-    the interval is that of the delete-one-cluster jackknife. It then says how firm the gap is for these agents in
-    clusters like these, also for one agent of the family. That another agent of the family would be favoured as well
-    it does not say.
+    With ``clusters`` (such as the periods of a season) a row is one agent in one cluster, and the clusters are the
+    units of a delete-one-cluster jackknife. The interval then generalises to similar clusters for these agents, also
+    for a single agent of the family, but not to other agents of the
+    family.
 
     Parameters
     ----------
     scores : float array of shape (A, J)
-        Score of each agent (row) by each judge (column), two judges or more. An agent that a judge did not grade is
-        left out: its median would be another panel's. With ``clusters`` a row is an agent in a cluster.
+        Score of each agent (row) by each judge (column), two judges or more. An agent without a grade of every judge
+        is omitted: its median would be of another panel. With ``clusters`` a row is an agent in a cluster.
     agent_families : sequence of A names
     judge_families : sequence of J names
     judges : sequence of J names, optional
-        Names for the results; default: the families. Judges of one family need them to be told apart.
+        Names for the results; default: the families. Required if several judges have the same family.
     level : float
         Coverage of the intervals, strictly between 0 and 1.
     clusters : sequence of A names, optional
-        The cluster of each row, in the order of time where ``consecutive``.
+        The cluster of each row, in time order if ``consecutive``.
     consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
+        The clusters are consecutive in time: the jackknife leaves out blocks of neighbours.
 
     Returns
     -------
@@ -403,7 +403,7 @@ def self_preference(
         if mean is not None and others is not None:
             gap, state = mean - others, "single observation"
             if codes is not None:
-                # Over clusters; a unit with all of a side cannot be left out.
+                # Over clusters; a unit that contains all of one side cannot be left out.
                 sums = np.stack([np.bincount(codes[part], weights, int(codes.max()) + 1) for part in (own, ~own)
                                  for weights in (column[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
                 total, *without = estimates.leave_out(sums, consecutive)
@@ -414,7 +414,7 @@ def self_preference(
                     half = None if estimate.low is None or estimate.high is None else (estimate.high - estimate.low) / 2
                     state = "no spread" if half is None else "ok"
             elif ours.size > 1:
-                # One agent on the other side has no spread; Student's interval takes it to be the family's.
+                # One agent on the other side has no spread; Student's interval assumes that of the own family.
                 n, m, tail, state = ours.size, theirs.size, 0.5 + level / 2, "no spread"
                 spread, rest = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
                 squares, df = (n - 1) * spread + (m - 1) * rest, n + m - 2

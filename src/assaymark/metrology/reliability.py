@@ -1,4 +1,4 @@
-"""Judges as a sample of judges: reliability, variance, the cheapest design, and whether they tell dimensions apart."""
+"""Reliability of judges as a random sample: intraclass correlation, alpha, variance and discriminant validity."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_est
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
 
 FEWEST_FAMILIES = 3
-"""With fewer judge families nothing can be said about judges that did not take part."""
+"""Minimum number of judge families for generalising to other judges."""
 
 _NO_SAMPLE = "not measurable: needs three judge families and two clusters"
 _NO_ALPHA = "undefined: no item with two ratings, or no two ratings that differ"
-_ROUNDING = 1e-12  # relative; a spread below it is what subtraction leaves of equal numbers
+_ROUNDING = 1e-12  # relative; a smaller spread is the rounding error of equal numbers
 
 
 @dataclass(frozen=True, slots=True)
 class RandomJudges(Estimate):
-    """A contrast with judges and clusters both taken as samples; see `random_judges`."""
+    """A contrast with both judges and clusters treated as random samples; see `random_judges`."""
 
     judges: int
     clusters: int
@@ -43,7 +43,7 @@ class RandomJudges(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Icc:
-    """Intraclass correlations of items by raters (McGraw 1996); None: items differ not at all, or less than chance."""
+    """Intraclass correlations of items by raters (McGraw 1996); None if items do not differ beyond chance."""
 
     icc_a1: float | None
     icc_ak: float | None
@@ -56,7 +56,7 @@ class Icc:
 
 @dataclass(frozen=True, slots=True)
 class WithoutRater:
-    """Alpha without one rater (None where undefined), what it gains, and whether the gain is above chance."""
+    """Alpha without one rater (None if undefined), its gain, and whether the gain is above chance."""
 
     alpha: float | None
     gain: Estimate
@@ -65,14 +65,14 @@ class WithoutRater:
 
 @dataclass(frozen=True, slots=True)
 class AlphaReport:
-    """Krippendorff's alpha of a panel with its interval, and without each rater by column number."""
+    """Krippendorff's alpha of a panel with its interval, and alpha without each rater by column index."""
 
     alpha: Estimate
     without: Mapping[int, WithoutRater]
 
 
 def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
-    """Contrast of two agents that would hold for other judges and clusters like these (Brennan 2001)."""
+    """Estimate a contrast of two agents that generalises to similar judges and clusters (Brennan 2001)."""
     source = "random_judges"
     checks.probability(source, "level", level)
     raw = checks.array(source, "d", d)
@@ -106,7 +106,7 @@ def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) 
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
-    """Variance of judges' likings of single agents (judge x agent), from cluster means (Brennan 2001)."""
+    """Estimate the judge-by-agent interaction variance from cluster means (Brennan 2001)."""
     means = scores_of("judge_agent_variance", "M", M, 3)
     groups: dict[bytes, list[Floats]] = {}
     for a in range(means.shape[2] - 1):
@@ -114,7 +114,7 @@ def judge_agent_variance(M: ArrayLike) -> float:
         complete = ~np.isnan(gaps).any(axis=1)
         for gap, keep in zip(gaps, np.asarray(complete), strict=True):
             groups.setdefault(keep.tobytes(), []).append(gap[:, keep])
-    # Pairs with the same clusters go through one computation.
+    # Pairs with the same clusters share one computation.
     variances = []
     for tables in groups.values():
         stack = np.stack(tables)
@@ -127,7 +127,7 @@ def judge_agent_variance(M: ArrayLike) -> float:
 
 
 def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean squares of rows, columns and residual of complete tables [..., R, C], two of each or more."""
+    """Compute mean squares of rows, columns and residual of complete tables [..., R, C] with R, C >= 2."""
     rows, columns = table.shape[-2:]
     rest = table - table.mean(axis=(-2, -1), keepdims=True)
     by_row, by_column = rest.mean(axis=-1, keepdims=True), rest.mean(axis=-2, keepdims=True)
@@ -140,7 +140,7 @@ def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def icc(Y: ArrayLike) -> Icc:
-    """Intraclass correlations of ratings in a two-way table (McGraw 1996, Shrout 1979)."""
+    """Compute the intraclass correlations of ratings in a two-way table (McGraw 1996, Shrout 1979)."""
     table = checks.finite("icc", "Y", Y, ndim=2)
     n, k = table.shape
     if min(n, k) < 2:
@@ -153,7 +153,7 @@ def icc(Y: ArrayLike) -> Icc:
 
 
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
-    """Krippendorff's alpha: agreement of any number of raters, with ratings missing (Krippendorff 2011)."""
+    """Compute Krippendorff's alpha, the agreement of any number of raters with missing ratings (Krippendorff 2011)."""
     ratings, values = _ratings("krippendorff_alpha", Y, metric)
     value = float(_alphas(ratings, values, metric, np.zeros(len(ratings), dtype=np.int64), 1)[0])
     return None if np.isnan(value) else value
@@ -163,7 +163,7 @@ def alpha_report(
     Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], level: float = 0.95, consecutive: bool = False, *,
     metric: AlphaMetric = "interval",
 ) -> AlphaReport:  # fmt: skip
-    """Krippendorff's alpha with an interval over clusters, and without each rater (Krippendorff 2011, Cameron 2015)."""
+    """Compute alpha with an interval over clusters, and without each rater (Krippendorff 2011, Cameron 2015)."""
     source = "alpha_report"
     ratings, values = _ratings(source, Y, metric)
     codes = cluster_codes(source, cluster, len(ratings), consecutive)
@@ -171,7 +171,7 @@ def alpha_report(
     units = int(codes.max()) + 1
 
     def report(alphas: Floats) -> Estimate:
-        """Alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
+        """Jackknife alphas (or their differences) on all clusters, then without each [1 + G]; NaN: undefined."""
         overall = float(alphas[0])
         if np.isnan(overall):
             return undefined(_NO_ALPHA)
@@ -188,7 +188,7 @@ def alpha_report(
 
 
 def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: ArrayLike) -> Floats:
-    """Alpha of items with two ratings or more from the parts of `alpha_sums`; NaN where ratings do not differ."""
+    """Compute alpha of items with at least two ratings from the results of `alpha_sums`; NaN if no ratings differ."""
     n, total, squares = (np.asarray(x, dtype=np.float64) for x in (n, total, squares))
     expected = 2 * (n * squares - total**2)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -196,7 +196,7 @@ def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: Arr
 
 
 def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
-    """How many grades [N, J] pairable items have, their sum, squares and disagreement; and which items those are."""
+    """Compute count, sum, squares and disagreement of the grades [N, J] of pairable items, and the items' mask."""
     there = ~np.isnan(grades)
     size, x = there.sum(axis=1), np.where(there, grades, 0.0)
     sums, squares, paired = x.sum(axis=1), np.square(x).sum(axis=1), size > 1
@@ -205,7 +205,7 @@ def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
 
 
 def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> tuple[Ints, Floats]:
-    """Ratings as codes [n, J] of their sorted values [V], -1 where missing."""
+    """Convert ratings to codes [n, J] of their sorted values [V], -1 if missing."""
     table = scores_of(source, "Y", Y, 2)
     if metric not in ("interval", "ordinal", "nominal"):
         checks.fail(source, "metric", f"must be interval, ordinal or nominal (got {metric!r})")
@@ -213,12 +213,12 @@ def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> tuple[Ints, Floa
     values, place = np.unique(table[present], return_inverse=True)
     codes = np.full(table.shape, -1, dtype=np.int64)
     codes[present] = place
-    # Equal shifts change nothing, and numbers around 0 keep their digits when squared.
+    # A common shift changes nothing, and values around 0 keep their precision when squared.
     return codes, values - values.mean() if values.size else values
 
 
 def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clusters: int) -> Floats:
-    """Alpha of all items, then without each of two or more clusters [1 + G]; NaN where undefined."""
+    """Compute alpha of all items, then without each of two or more clusters [1 + G]; NaN if undefined."""
     size = (codes >= 0).sum(axis=1)
     pairable = size >= 2
     size, cluster, codes = size[pairable], cluster[pairable], codes[pairable]
@@ -230,7 +230,7 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
         return alpha_of_sums(*leave_out(np.stack(columns, axis=1).astype(np.float64)).T)
     item, rater = np.nonzero(codes >= 0)
     code, width = codes[item, rater], levels.size
-    # How often each item got each value [n, V].
+    # Counts of each value by item [n, V].
     times = scipy.sparse.csr_array((np.ones(code.size), (item, code)), shape=(size.size, width))
 
     def by_cluster(values: Floats) -> Floats:
@@ -245,10 +245,10 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
         same: Floats = np.asarray(times.power(2).sum(axis=1)).ravel()
         observed = leave_out(by_cluster((size**2 - same) / (size - 1)))
     else:
-        # Ratings that lie between two values are the difference of the values' mid-ranks.
+        # The number of ratings between two values is the difference of the values' mid-ranks.
         ranks = np.cumsum(counts, axis=1) - counts / 2
         expected = 2 * (n * (counts * ranks**2).sum(axis=1) - (counts * ranks).sum(axis=1) ** 2)
-        # Sum of squared differences over ordered pairs within each item, over m - 1 [n, R].
+        # Sum of squared differences over ordered pairs within each item, divided by m - 1 [n, R].
         m, sums = size[:, None], np.asarray(times @ ranks.T)
         each = 2 * (m * np.asarray(times @ np.square(ranks.T)) - np.square(sums)) / (m - 1)
         observed = each.sum(axis=0)
@@ -259,11 +259,11 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
 
 
 PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
-"""Variance components of a score that a contrast of two agents contains, in squared score points."""
+"""The variance components of a contrast of two agents, in squared score points."""
 
 
 def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, random: bool = True) -> float:
-    """Variance of a contrast of two agents in a design of clusters, cycles, judges and trials (Brennan 2001)."""
+    """Compute the variance of a contrast in a design of clusters, cycles, judges and trials (Brennan 2001)."""
     parts = components_of("dstudy_variance", v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
         checks.whole("dstudy_variance", name, value, least=1)
@@ -274,7 +274,7 @@ def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, rand
 def generalizability(
     agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
 ) -> float:
-    """Generalizability coefficient: the share of the variance of agent means that is the agents' own (Brennan 2001)."""
+    """Compute the generalizability coefficient: the agents' share of the variance of agent means (Brennan 2001)."""
     if not (math.isfinite(agent) and agent >= 0):
         checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
     total = agent + dstudy_variance(v, G, C, J, T, random) / 2
@@ -286,7 +286,7 @@ def generalizability(
 def contrast_components(
     cells: Floats, cluster: Ints, liking: Floats
 ) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
+    """Estimate the variance components of a contrast of two agents by the method of moments."""
     complete: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
@@ -309,7 +309,7 @@ def contrast_components(
         return None
     judge, between, error = squares / pairs
     inverse, size = inverse / pairs, clusters / pairs
-    # Differences of two agents have twice the variance of one.
+    # The difference of two agents has twice the variance of one agent.
     disagreement = residual = np.full(scales, np.nan)
     if freedom:
         noise = within[1] / (freedom * (judges - 1))
@@ -330,7 +330,7 @@ def contrast_components(
 
 
 def components_of(source: str, v: Mapping[str, float]) -> dict[str, float]:
-    """The components, if they are those that are needed."""
+    """Check that exactly the required components are given, and return them."""
     if set(v) != set(PARTS) or not all(math.isfinite(x) and x >= 0 for x in v.values()):
         checks.fail(source, "v", f"must have finite variances from 0 of {', '.join(PARTS)} (got {dict(v)!r})")
     return dict(v)
@@ -339,22 +339,22 @@ def components_of(source: str, v: Mapping[str, float]) -> dict[str, float]:
 def effects_of(
     parts: Mapping[str, float], cycles: Floats | float, trials: Floats | float, random: bool
 ) -> tuple[float, Floats | float, Floats | float]:
-    """Variance of a contrast between judges, between clusters, and of one judge in one cluster."""
+    """Compute the variance of a contrast between judges, between clusters, and of one judge in one cluster."""
     cluster = 2 * (parts["agent_cluster"] + parts["residual"] / cycles)
     error = 2 * (parts["judge_agent_cluster"] + (parts["disagreement"] + parts["trial"] / trials) / cycles)
     return 2 * parts["judge_agent"] if random else 0.0, cluster, error
 
 
 DISTINCT = 0.95
-"""A correlation with the overall impression from which on a dimension counts as the same thing."""
+"""Correlation with the overall impression at which a dimension counts as not distinct from it."""
 
-_NOTHING = 1e-12  # a covariance up to this is float noise
+_NOTHING = 1e-12  # a covariance below this is float noise
 _TOO_FEW = "not measurable: needs two judges, two dimensions and three clusters"
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctDimension:
-    """How far one dimension is the overall impression under another name; see `discriminant`."""
+    """Correlation of one dimension with the overall impression, with its test; see `discriminant`."""
 
     phi: float | None
     low: float | None
@@ -367,7 +367,7 @@ class DistinctDimension:
 
 @dataclass(frozen=True, slots=True)
 class Discriminant:
-    """One `DistinctDimension` for each dimension where ``state`` is "ok", else none."""
+    """The test results of all dimensions; empty unless ``state`` is "ok"."""
 
     state: str
     dimensions: tuple[DistinctDimension, ...] = ()
@@ -377,7 +377,7 @@ def discriminant(
     S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, level: float = 0.95,
     consecutive: bool = False, *, alpha: float = 0.05,
 ) -> Discriminant:  # fmt: skip
-    """Is each dimension told from the overall impression? Discriminant validity (Campbell 1959, Henseler 2015)."""
+    """Test each dimension's discriminant validity against the overall impression (Campbell 1959, Henseler 2015)."""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
         checks.probability("discriminant", name, value)
     products, counts, (judges, dimensions) = _products("discriminant", S, cluster)
@@ -386,7 +386,7 @@ def discriminant(
     covariances = leave_out(products, consecutive) / leave_out(counts, consecutive)[:, None, None]
     if len(covariances) == 1:
         return Discriminant("not measurable: clusters that follow each other make one block, needs two")
-    # Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, between the two.
+    # Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, and between the two.
     table = covariances.reshape(-1, judges, dimensions, judges, dimensions)
     between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
     diagonal = np.diagonal(between, axis1=1, axis2=2)
@@ -407,7 +407,7 @@ def discriminant(
 
 
 def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> Floats:
-    """Correlations between all judges' scores on all dimensions: the matrix of Campbell and Fiske (1959)."""
+    """Compute the correlations between all judges' scores on all dimensions (Campbell and Fiske 1959)."""
     products, _, (judges, dimensions) = _products("multitrait_multimethod", S, cluster)
     covariance = products.sum(axis=0)
     spread = np.sqrt(np.diagonal(covariance))
@@ -420,7 +420,7 @@ def specific_contrast(
     cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, level: float = 0.95,
     consecutive: bool = False,
 ) -> Estimate:  # fmt: skip
-    """How much larger a difference of two agents is on one dimension than on the others."""
+    """Estimate the excess of two agents' difference on one dimension over their mean difference on the others."""
     source = "specific_contrast"
     deltas = scores_of(source, "cycle_delta", cycle_delta, 2)
     codes = cluster_codes(source, cluster, deltas.shape[0])
@@ -440,7 +440,7 @@ def specific_contrast(
 
 
 def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, tuple[int, int]]:
-    """Cross products [G, J*D, J*D] of each cluster's scores, centred within it; its records [G]; J and D."""
+    """Compute cross products [G, J*D, J*D] of each cluster's centred scores; also its records [G], and J and D."""
     scores = scores_of(source, "S", S, 3)
     records, judges, dimensions = scores.shape
     codes = cluster_codes(source, cluster, records)

@@ -1,4 +1,4 @@
-"""From judgments to arrays: which trajectories every judge scored, and what each judge gave them."""
+"""Score tables: conversion of judgments to arrays of scores by trajectory, judge and dimension."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assaymark.plan import Missing
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
-# From judgments to arrays: which trajectories every judge scored, and what each judge gave them.
+# Conversion of judgments to arrays: the trajectories that every judge scored, and their scores.
 
 
 MISSING_SCORE: Final = "a score is missing"
@@ -27,7 +27,7 @@ MISSING_SCORE: Final = "a score is missing"
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What became of one judge's calls: usable, not parseable, refused; and the reasons given for the last two."""
+    """Counts of one judge's calls by outcome: usable, not parseable, refused; and the reasons for the last two."""
 
     ok: int
     invalid: int
@@ -36,15 +36,15 @@ class Calls:
 
     @property
     def total(self) -> int:
-        """All calls."""
+        """The number of all calls."""
         return self.ok + self.invalid + self.refused
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grades:
     """Scores of N first records, each scored by at least one judge.
-    ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
-    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to."""
+    ``values`` [N, J, D] are NaN, on all dimensions, if a judge has no usable score of a record. ``agent``, ``cycle``
+    and ``cluster`` [N] are indices into the names of the table that the grades belong to."""
 
     values: Floats
     agent: Ints
@@ -58,7 +58,7 @@ class Grades:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Scores of the trajectories that every judge scored, with everything that analyses group them by."""
+    """Scores of the trajectories that every judge scored, with the attributes by which analyses group them."""
 
     trajectories: tuple[str, ...]
     agents: tuple[str, ...]
@@ -90,22 +90,22 @@ class ScoreTable:
 
     @property
     def n(self) -> int:
-        """Number of trajectories that enter panel analyses."""
+        """The number of trajectories in panel analyses."""
         return len(self.trajectories)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The aggregate, then every dimension: the last axis of `stacked`."""
+        """The aggregate, then every dimension, as in the last axis of `stacked`."""
         return (AGGREGATE, *self.dimensions)
 
     @property
     def stacked(self) -> Floats:
-        """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, in front."""
+        """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, first."""
         return np.concatenate([(self.scores @ self.weights)[..., None], self.scores], axis=2)
 
     @property
     def grades(self) -> Grades:
-        """Grades of all first records that some judge scored: the complete ones as in the table, then the others."""
+        """Grades of all first records scored by any judge: the complete ones as in the table, then the others."""
         complete = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
         rest = self.incomplete
         if rest is None:
@@ -118,12 +118,12 @@ class ScoreTable:
         return Grades(values, agent, cycle, cluster, (*complete.trajectories, *rest.trajectories), lengths)
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
+        """Shares of first records without a usable reply, 0..1, by judge and by judge and agent."""
         return missing_shares(self.judges, self.agents, self.replies)
 
     @property
     def replies(self) -> Ints:
-        """First records of each agent that a judge was asked about, with and without a usable answer [J, A, 2]."""
+        """Numbers of each agent's first records with and without a usable reply of each judge [J, A, 2]."""
         grades, a = self.grades, len(self.agents)
         judge, record = np.nonzero(~np.isnan(grades.values).any(axis=2).T)
         scored = np.bincount(judge * a + grades.agent[record], minlength=len(self.judges) * a).reshape(-1, a)
@@ -131,15 +131,15 @@ class ScoreTable:
 
     @property
     def asked(self) -> dict[str, int]:
-        """Replies asked for, by judge."""
+        """The number of requested replies by judge."""
         return {judge: calls.total for judge, calls in self.calls.items()}
 
     def excess(self, allowed: Missing) -> dict[str, str]:
-        """The judges that lack too many replies, each with the reason in words."""
+        """Return the judges with more missing replies than ``allowed``, each with the reason."""
         return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 
     def frozen(self) -> ScoreTable:
-        """The table itself, whose arrays nobody can write to from now on."""
+        """Make the arrays read-only and return the table itself."""
         parts = [self.agent, self.cycle, self.cluster, self.format, self.scores, self.weights, self.first, self.lacking]
         if (rest := self.incomplete) is not None:
             parts += [rest.values, rest.agent, rest.cycle, rest.cluster, rest.mean, rest.first]
@@ -153,7 +153,7 @@ def score_table(
     judgments: Iterable[Judgment], decisions: Iterable[Decision], weights: Mapping[str, float] | None = None,
     lengths: Mapping[str, int] | None = None, scale: Scale = SCALE,
 ) -> ScoreTable:  # fmt: skip
-    """Judgments of one rubric as arrays, in the order of trajectory ids."""
+    """Convert the judgments of one rubric to arrays, in the order of trajectory ids."""
     records = list(decisions)
     by_id = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
@@ -171,7 +171,7 @@ def score_table(
         raise InputError("judgments", problems)
     families, share = {call.judge: call.family for call in calls}, weight_shares(dimensions, weights)
     order = tuple(sorted(families))
-    # Usable scores [D] by (trajectory, judge), then by trial; calls were sorted by it.
+    # Usable scores [D] by (trajectory, judge), then by trial; calls are sorted by trial.
     trials: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
     for call in calls:
         if call.status == "ok":
@@ -186,15 +186,15 @@ def score_table(
     groups = (agents, *map(_index, ([d.cycle for d in rows], [d.cluster for d in rows], [d.format for d in rows[:n]])))
     if lacks := [key for key in keys if lengths is not None and key not in lengths]:
         raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in lacks])
-    # Mean over the usable trials, and the first one, [n, J, D]; NaN where a judge has none.
+    # Mean over the usable trials, and the first one, [n, J, D]; NaN if a judge has none.
     none = {0: np.full(len(dimensions), np.nan)}
     mean, opening = (
         np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
             len(keys), len(order), len(dimensions)
         )
-        for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls were sorted by trial
+        for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls are sorted by trial
     )
-    # What became of each judge's calls, and its aggregate in every trial [m, T], where all of its trials were usable.
+    # Outcomes of each judge's calls, and its aggregate in every trial [m, T] if all of its trials were usable.
     aggregates, counted = dict[str, Floats](), dict[str, Calls]()
     for judge in order:
         own_calls = [call for call in calls if call.judge == judge]
@@ -229,7 +229,7 @@ def assembled(
     panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
     repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
-    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
+    """Build the table from records of which the first ``n`` are complete; ``many``: some judge has several trials."""
     (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
     counts = None if lengths is None else lengths[n:]
     rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], counts,
@@ -246,7 +246,7 @@ def assembled(
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its
+    """Compute panel aggregates of repeated cycles by agent; ``treatment`` is 0 for a judge's mean trial, 1 for its
     first."""
     judges = np.arange(len(treatment))
     return {
@@ -259,13 +259,13 @@ Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
 
 
 def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
-    """Mean over the usable trials of one judge on one trajectory."""
+    """Average the usable trials of one judge on one trajectory."""
     first, *rest = trials.values()
     return np.mean([first, *rest], axis=0) if rest else first
 
 
 def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, ...], Ints]:
-    """The distinct values, sorted, and the place of each value among them."""
+    """Return the sorted distinct values, and the index of each value among them."""
     names = tuple(sorted({*values, *also}))
     place = {name: k for k, name in enumerate(names)}
     return names, np.array([place[value] for value in values], dtype=np.int64)
@@ -274,7 +274,7 @@ def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, 
 def _repeats(
     decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
 ) -> dict[str, tuple[Floats, ...]]:
-    """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once, by agent."""
+    """Return by agent the aggregates [R, J, 2] (mean trial, first trial) of cycles decided more than once."""
     groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
     for decision in sorted(decisions, key=lambda d: d.record_id):
         graded = [trials.get((decision.record_id, judge)) for judge in judges]
@@ -289,7 +289,7 @@ def _repeats(
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
-    """What is wrong with weights of the dimensions of what ``of`` names."""
+    """List the problems of dimension weights; ``of`` names the owner of the dimensions for messages."""
     if weights is None:
         return []
     problems = [Problem("weights", f"no weight for dimension {name!r}") for name in dimensions if name not in weights]
@@ -304,13 +304,13 @@ def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | No
 
 
 def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
-    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1."""
+    """Normalise valid weights (see `weight_problems`) to sum to 1, in the order of the dimensions."""
     raw = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
     return np.asarray(raw / raw.sum())
 
 
 def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decision], scale: Scale) -> list[Problem]:
-    """Everything that would make the table ambiguous."""
+    """List every problem that would make the table ambiguous."""
     problems = [
         Problem(name, f"must be the same in all judgments (got {', '.join(names)})")
         for name, names in (
@@ -335,7 +335,7 @@ def _judgment_problems(calls: Sequence[Judgment], decisions: Mapping[str, Decisi
 
 
 def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
-    """Every name that goes with several others."""
+    """List a problem for every name that is paired with several others."""
     by_name: dict[str, set[str]] = defaultdict(set)
     for name, other in pairs:
         by_name[name].add(other)
@@ -344,7 +344,7 @@ def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet does."""
+    """Return True if a file starts with the Parquet magic bytes."""
     try:
         with path.open("rb") as handle:
             return handle.read(4) == b"PAR1"

@@ -1,7 +1,7 @@
-"""Studies whose truth is known: scores drawn from planted levels, effects, noise and biases.
+"""Simulated studies with a known truth: scores drawn from planted levels, effects, noise and biases.
 
-For planning, and for validating the estimators: plant a value, simulate, and see whether the analysis recovers it. What
-is simulated is the table of scores; no text is written and no judge is asked.
+For planning, and for validating the estimators: plant a value, simulate, and check whether the analysis recovers it.
+Only the table of scores is simulated; no text is written and no judge is called.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from assaymark.records import AGGREGATE
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Size of a random effect: standard deviation in rubric points, and how much the dimensions share of a draw.
+    """Size of a random effect: standard deviation in rubric points, and correlation between dimensions.
     ``sd`` is one number for all dimensions or one for each. ``correlation`` is that between any two dimensions, in
-    0..1: at 1 a draw moves all of them together, at 0 each on its own."""
+    0..1: at 1 all dimensions move together, at 0 independently."""
 
     sd: float | tuple[float, ...] = 0.0
     correlation: float = 0.5
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...], dimensions: int) -> Floats:
-        """Normal effects of shape (*shape, dimensions)."""
+        """Draw normal effects of shape (*shape, dimensions)."""
         size = np.broadcast_to(np.asarray(self.sd, dtype=np.float64), (dimensions,))
         if not size.any():
             return np.zeros((*shape, dimensions))
@@ -45,7 +45,7 @@ class Spread:
         return np.asarray(draws * size)
 
     def problems(self, where: str, dimensions: int) -> Iterator[Problem]:
-        """What is wrong with it, for so many dimensions."""
+        """Yield the problems of this effect for a number of dimensions."""
         sizes = self.sd if isinstance(self.sd, tuple) else (self.sd,)
         if isinstance(self.sd, tuple) and len(sizes) != dimensions:
             yield Problem(f"{where}.sd", f"must have one entry for each of the {dimensions} dimensions (got {self.sd})")
@@ -57,9 +57,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """An agent: its level on each dimension (or one for all), how often it decides, and how long its texts are.
-    Equal ``means`` make a tie class. Lengths are log-normal tokens with median ``tokens`` and ``token_spread`` as the
-    standard deviation of their logarithm."""
+    """An agent: its level on each dimension (or one for all), its attendance, and the length of its texts.
+    Agents with equal ``means`` form a tie class. Lengths are log-normal word counts with median ``tokens`` and
+    ``token_spread`` as the standard deviation of their logarithm."""
 
     name: str
     means: float | tuple[float, ...] = 3.0
@@ -71,7 +71,7 @@ class Composer:
 
 @dataclass(frozen=True, slots=True)
 class Panelist:
-    """A judge: how severe, how noisy, and what it likes for the wrong reasons (rubric points throughout)."""
+    """A judge: its severity, noise and biases, all in rubric points."""
 
     name: str
     family: str
@@ -86,26 +86,26 @@ class Panelist:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Everything that a simulated study is drawn from.
-    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent in
-    its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors."""
+    """All parameters of a simulated study.
+    The quality of a trajectory is its agent's level plus the effects of its cluster, its cycle, its agent in its
+    cluster (``interaction``), and the trajectory itself (``residual``). Each judge adds its own errors."""
 
     composers: tuple[Composer, ...]
     panel: tuple[Panelist, ...]
     dimensions: tuple[str, ...] = ("d0", "d1", "d2", "d3", "d4", "d5")
     clusters: int = 5
     cycles: int = 10
-    """Cycles in each cluster."""
+    """The number of cycles in each cluster."""
     cluster: Spread = Spread(0.0)
     cycle: Spread = Spread(0.3, 1.0)
     interaction: Spread = Spread(0.2, 0.5)
     residual: Spread = Spread(0.6, 0.5)
     terse_tokens: int = 60
     weights: tuple[float, ...] | None = None
-    """Of the dimensions in the aggregate; default: equal."""
+    """The weights of the dimensions in the aggregate; default: equal."""
     scale: Scale = SCALE
     rounded: bool = True
-    """Whether judges give whole scores."""
+    """True if judges give integer scores."""
 
     def __post_init__(self) -> None:
         problems, d = list[Problem](), len(self.dimensions)
@@ -157,21 +157,21 @@ class Truth:
 
     @property
     def shares(self) -> Floats:
-        """Weights [D] that sum to 1."""
+        """The weights [D], normalised to sum to 1."""
         weights = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
         return np.asarray(weights / weights.sum())
 
     @property
     def calls(self) -> int:
-        """Judge calls if every agent attends every cycle."""
+        """The number of judge calls if every agent attends every cycle."""
         return self.clusters * self.cycles * len(self.composers) * sum(judge.trials for judge in self.panel)
 
     def given(self, latent: Floats) -> Floats:
-        """What judges write down of what they see."""
+        """Convert latent scores to the scores that judges report: rounded if ``rounded``, clipped to the scale."""
         return np.clip(np.floor(latent + 0.5) if self.rounded else latent, *self.scale)
 
     def tie_classes(self) -> tuple[tuple[str, ...], ...]:
-        """Agents with equal planted levels on every dimension, classes of two or more."""
+        """The groups of two or more agents with equal planted levels on every dimension."""
         classes: dict[tuple[float, ...], list[str]] = {}
         for composer, row in zip(self.composers, self.means.tolist(), strict=True):
             classes.setdefault(tuple(row), []).append(composer.name)
@@ -179,14 +179,14 @@ class Truth:
 
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
-    """One study drawn from a known truth, as the table that `analyse` reads."""
+    """Draw one study from a known truth, as a table for `analyse`."""
     composers = sorted(truth.composers, key=lambda composer: composer.name)
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
-    # Agent and cycle of every decision, by agent and then cycle.
+    # Agent and cycle of every decision, sorted by agent and then cycle.
     chance, shape = np.array([one.attendance for one in composers]), (len(order), truth.clusters * truth.cycles)
     present = rng.random(shape) < chance[:, None] if (chance < 1).any() else np.ones(shape)
     agent, cycle = (codes.astype(np.int64) for codes in np.nonzero(present))
-    # What each trajectory is worth on each dimension [n, D].
+    # The quality of each trajectory on each dimension [n, D].
     n, d, cluster = agent.size, len(truth.dimensions), cycle // truth.cycles
     clusters = truth.cluster.draw(rng, (truth.clusters,), d)
     of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
@@ -226,16 +226,16 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     )  # fmt: skip
 
 
-# What planning simulates from: a truth fitted to records, and more cycles, judges or trials like theirs.
+# Planning: a truth fitted to records, and simulation of additional cycles, judges or trials.
 
 
-_ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
+_ROUNDING = 1 / 12  # variance added by rounding to integers, if the noise before it is not far below half a point
 
 _DIGEST = "simulated"
 
 
 def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE) -> Truth:
-    """A truth that would give tables like this one: what planning simulates from."""
+    """Fit a truth that reproduces tables like this one, for simulation in planning."""
     table = averaged(table)
     absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
     if absent:
@@ -249,15 +249,15 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
     )
     trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
     sums = table.scores * trials[:, None]
-    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave whole scores
-    # Likings on the aggregate count with the share of their variance that is not noise.
+    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave integer scores
+    # Judge-by-agent bonuses on the aggregate are shrunk by the share of their variance that is not noise.
     liking = components.part("judge x agent").sd ** 2
     chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
     signal = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
     share, panel = float(np.square(table.weights).sum()), []
     for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
         trial = components.judge("trial", judge).sd ** 2 / share
-        # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
+        # If calls repeat each other exactly, so do their rounding errors, which do not average out.
         off = max(trial, rounding) / asked
         noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
         left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
@@ -278,7 +278,7 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
 
 
 def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
-    """Sizes on each dimension, and the correlation that gives the variance of the aggregate too."""
+    """Return the sizes on each dimension, with the correlation that reproduces the variance of the aggregate."""
     sd = np.sqrt([variance[name] for name in table.dimensions])
     alone = float(np.square(table.weights * sd).sum())
     together = float((table.weights * sd).sum()) ** 2 - alone
@@ -287,7 +287,7 @@ def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
 
 
 def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
-    """The fitted truth with levels as uncertain as these records leave them."""
+    """Redraw the levels of the fitted truth within their uncertainty in these records."""
     counts = np.bincount(table.agent, minlength=len(table.agents))
     met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
     clusters = np.bincount(met, minlength=len(table.agents))
@@ -295,7 +295,7 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
     residual = truth.residual.draw(rng, (a,), d)
     residual += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
     noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + residual / np.sqrt(counts)[:, None]
-    # The share of the differences between agents' aggregates that is not sampling error.
+    # The share of the variance between agents' aggregates that is not sampling error.
     shrink, agents = 1.0, components.part("agent").variance
     if agents is not None:
         variance = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
@@ -309,14 +309,14 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
 
 
 def noise_of(judge: Panelist) -> Spread:
-    """All noise of a judge's mean score of one trajectory."""
+    """Return the total noise of a judge's mean score of one trajectory."""
     trial = np.square(np.asarray(judge.trial_noise.sd, dtype=np.float64)) / judge.trials
     sd = np.sqrt(np.square(np.asarray(judge.disagreement.sd, dtype=np.float64)) + trial)
     return Spread(tuple(np.atleast_1d(sd).tolist()) if sd.ndim else float(sd), judge.disagreement.correlation)
 
 
 def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
-    """Records with those of new cycles, in new clusters, below them."""
+    """Append the records of new cycles, in new clusters, to a table."""
     for what in ("agents", "judges", "dimensions"):
         if getattr(table, what) != getattr(more, what):
             raise InputError("joined", [Problem(what, "must be the same in both tables")])
@@ -324,14 +324,14 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
         judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
         for judge, rows in table.trials.items()
     }
-    # Each new record has a format that its agent used before.
+    # Each new record has a format drawn from its agent's earlier ones.
     formats = np.zeros(more.agent.size, dtype=np.int64)
     for a in np.unique(more.agent):
         used, rows = table.format[table.agent == a], more.agent == a
         formats[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
 
     def below(upper: Floats | None, lower: Floats | None) -> Floats | None:
-        """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
+        """Stack two blocks of scores; single trials are used if the lower one has no repeated trials."""
         return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
 
     trajectories, cycles, clusters = (
@@ -351,7 +351,7 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
 def with_judge(
     table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
 ) -> ScoreTable:
-    """Records with the scores of one more judge, as noisy as the average of the panel and asked once."""
+    """Add the scores of another judge to a table, with the panel's average noise and one trial."""
     if name in table.judges:
         raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
     a, d = len(table.agents), len(table.dimensions)
@@ -359,7 +359,7 @@ def with_judge(
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
     sd = np.sqrt(np.mean([_variance(spread, len(truth.dimensions)) for spread in once], axis=0))
-    # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
+    # The quality of each trajectory [n, D], drawn conditional on the panel's mean.
     quality_d = len(table.dimensions)
     level = truth.means[table.agent]
     parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
@@ -394,10 +394,10 @@ def _variance(part: Spread, dimensions: int) -> Floats:
 
 
 def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
-    """Records with more trials of one judge on every trajectory."""
+    """Add trials of one judge on every trajectory to a table."""
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
     planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
-    # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
+    # The judge's scores without trial noise [n, D], conditional on its own scores and those of the others.
     residual, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
     others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(residual)
     call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
@@ -415,7 +415,7 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
         return truth.given(reading[:, None] + planted.trial_noise.draw(rng, (n, trials), d))
 
     calls, before = more(extra), table.trials[judge]
-    if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories
+    if before.shape[0] != n:  # some trials were unusable, of unknown trajectories
         before = more(planted.trials) @ table.weights
     scores = table.scores.copy()
     scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)

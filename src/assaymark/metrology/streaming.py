@@ -1,4 +1,4 @@
-"""Score tables of any size: a Parquet file read in parts by two threads, of which only sums are kept."""
+"""Score tables of any size: a Parquet file is read in parts by two threads and reduced to sums."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from assaymark.errors import LISTED, InputError, Problem, table_problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, in_order, name_problems, named_dimensions, numeric_columns
-from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
+from assaymark.metrology.sums import Codes, NotStreamableError, ScoreSums, Shard, TableSpec, count, total, whole_weights
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
-# Putting the rows of a large score table in order: by cycle, trajectory and judge, on disk where memory ends.
+# Sorting a large score table by cycle, trajectory and judge, on disk if memory does not suffice.
 
 
 _MEMORY = "1GB"
@@ -31,8 +31,8 @@ _ROW_GROUP = 1 << 20
 
 
 def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str], scale: Scale = SCALE) -> None:
-    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads."""
-    import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
+    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` requires."""
+    import duckdb  # imported here: it costs 30 MB and 80 ms, and only one command needs it
 
     schema = pq.read_schema(source)
     names = [name for name in schema.names if name in KNOWN or name in dimensions]
@@ -49,7 +49,7 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             raise InputError("scores", problems)
         floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
         if floats:
-            # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
+            # Infinity and values far off the scale cannot be converted to an integer for the message.
             broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
             off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
             counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
@@ -76,9 +76,9 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
                 f"row_number() over (order by {_q(name)}) as id from (select distinct {_q(name)} from rows "
                 f"where {_q(name)} is not null)"
             )
-        # An empty id finds no number, stays empty, and is named where the copy is read.
+        # An empty id gets no number, stays empty, and is reported when the copy is read.
         joins = " ".join(f'left join "{name}_ids" on "{name}_ids".name = rows.{_q(name)}' for name in numbered)
-        # NaN has no whole number and becomes null; every other score was found to have one.
+        # NaN has no integer and becomes null; every other score was checked to be an integer.
         columns = ", ".join(
             f'"{name}_ids".id as {_q(name)}' if name in numbered
             else f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}" if name in dimensions else f"rows.{_q(name)}"
@@ -106,14 +106,14 @@ Note = Callable[[str, int, int], None]
 
 
 class _NewJudgeError(Exception):
-    """A judge that the rows before did not have."""
+    """A judge that does not occur in the earlier rows."""
 
 
 def score_sums(
     path: Path, weights: Mapping[str, float] | None = None, *, dimensions: Sequence[str] | None = None,
     leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
-    """The sums of a Parquet file of scores, whatever its size."""
+    """Compute the sums of a Parquet file of scores of any size."""
     note = progress or (lambda _what, _done, _total: None)
     named = _named_columns(pq.read_schema(path), dimensions)
     try:
@@ -144,7 +144,7 @@ def sums_of(
     table: pa.Table, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
     judges: Mapping[str, str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
-    """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge."""
+    """Compute the sums of a table in memory with whole cycles, sorted by cycle, trajectory and judge."""
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)
     panel = dict(judges) if judges is not None else _streaming_judges(table)
@@ -156,12 +156,12 @@ def _streamed(
     path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note,
     scale: Scale,
 ) -> ScoreSums:  # fmt: skip
-    """The sums of a file in order, if every name in them can be told from the others."""
+    """Compute the sums of a sorted file, in parallel over its row groups."""
     file = pq.ParquetFile(path)
     schema, meta = file.schema_arrow, file.metadata
     _require_summable(schema, dimensions)
     integers = whole_weights(dimensions, weights)
-    # Neighbouring row groups, put together up to about a million rows.
+    # Adjacent row groups, combined up to about a million rows.
     tasks, size = list[list[int]](), 0
     for group in range(file.num_row_groups):
         if rows := meta.row_group(group).num_rows:
@@ -180,7 +180,7 @@ def _streamed(
              and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))]  # fmt: skip
 
     def work(k: int) -> list[Piece]:
-        """The sums of the cycles inside each part of a task, and the rows of its first and its last cycle."""
+        """Compute the sums of the cycles inside each part of a task; also return rows of the first and last cycle."""
         reader = pq.ParquetFile(path, metadata=meta, read_dictionary=texts)
         row, found = starts[k], list[Piece]()
         for table in _tables(reader, tasks[k], columns):
@@ -190,7 +190,7 @@ def _streamed(
                 start, stop = int(inner[0]), int(inner[-1])
                 edges = np.concatenate([np.arange(start), np.arange(stop, key.size)])
                 part = _part(table.slice(start, stop - start), layout, row + start)
-                # Taken, not sliced: a slice would keep the whole part in memory.
+                # Copied, not sliced: a slice would keep the whole part in memory.
                 found.append((count(part, layout), table.take(pa.array(edges))))
             elif key.size:
                 found.append((None, table))
@@ -207,7 +207,7 @@ def _streamed(
                     sums = [total([*sums, *inner])] if sums or inner else []
                     borders += [border for _, border in pieces if border is not None]
                     note("reading scores", done, len(tasks))
-            if borders:  # cycles that reach over the end of a part
+            if borders:  # cycles that continue in the next part
                 sums.append(count(_part(pa.concat_tables(borders), layout, 0), layout))
             break
         except _NewJudgeError as new:
@@ -216,7 +216,7 @@ def _streamed(
 
 
 def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iterator[pa.Table]:
-    """Columns of the rows of some row groups; a large one comes in several tables."""
+    """Yield the columns of some row groups as tables; a large row group is split into several."""
     rows = sum(file.metadata.row_group(i).num_rows for i in groups)
     if rows <= 2 * _ROWS:
         yield file.read_row_groups(groups, columns, use_threads=False)
@@ -226,7 +226,7 @@ def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iter
 
 
 def _named_columns(schema: pa.Schema, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The dimension columns, sorted; or everything that is wrong with the header."""
+    """Return the sorted dimension columns; raise InputError with all problems of the header."""
     if "judge" in schema.names and "family" not in schema.names:
         raise NotStreamableError("there is no column family", sortable=False)
     dimensions, problems = named_dimensions(schema, names, numeric_columns(schema))
@@ -236,7 +236,7 @@ def _named_columns(schema: pa.Schema, names: Sequence[str] | None) -> tuple[str,
 
 
 def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
-    """Refuse columns that have to be read another way."""
+    """Raise NotStreamableError for columns that cannot be summed while streaming."""
     for name in _IN_MEMORY_ONLY:
         if name in schema.names:
             raise NotStreamableError(f"there is a column {name}", sortable=False)
@@ -249,7 +249,7 @@ def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
 
 
 def _streaming_judges(table: pa.Table) -> dict[str, str]:
-    """Family of each judge of a table."""
+    """Return the family of each judge in a table."""
     names, codes = _coded(table, "judge", 0)
     families, of = _coded(table, "family", 0)
     first = {names[k]: families[of[np.argmax(codes == k)]] for k in range(len(names))}
@@ -266,8 +266,8 @@ def _layout(
     return TableSpec(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
 
-def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
-    """The columns of a table as codes; ``row`` is the place of its first row, for messages."""
+def _part(table: pa.Table, layout: TableSpec, row: int) -> Shard:
+    """Convert the columns of a table to codes; ``row`` is the index of its first row, for messages."""
     agents, agent = _coded(table, "agent", row)
     clusters, cluster = _coded(table, "cluster", row)
     names, judge = _coded(table, "judge", row)
@@ -286,7 +286,7 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
     formats, how, makers = tuple[str, ...](("",)), None, None
     if "format" in table.column_names:
         formats, how = _coded(table, "format", row)
-    if "agent_family" in table.column_names:  # the family of each agent, empty where the table has none
+    if "agent_family" in table.column_names:  # the family of each agent, empty if the table has none
         column = table.column("agent_family")
         if not pa.types.is_dictionary(column.type):
             column = column.cast(pa.string()).dictionary_encode()
@@ -302,7 +302,7 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
             raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
         makers = tuple(family_set.pop() for family_set in of)
     _refuse_null(table, "trial", row)
-    return Part(
+    return Shard(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
         _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
         tuple(_scores(table, name, row, layout) for name in layout.dimensions),
@@ -311,11 +311,11 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
 
 
 def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes]:
-    """The names that occur in a column, sorted, and the place of each row's name among them."""
+    """Return the sorted names in a column, and the index of each row's name."""
     _refuse_null(table, name, row)
     column = table.column(name)
     if pa.types.is_integer(column.type):
-        # Whole-number ids as names and codes.
+        # Integer ids as names and codes.
         ids = column.combine_chunks()
         values = ids.to_numpy()
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
@@ -340,7 +340,7 @@ def _ids(table: pa.Table, name: str) -> Ints:
 
 
 def _scores(table: pa.Table, name: str, row: int, layout: TableSpec) -> Codes:
-    """Scores as small whole numbers from 1 for the lowest, 0 where one is missing."""
+    """Convert scores to small integers from 1 for the lowest; 0 if missing."""
     column: Any = table.column(name)
     low, high = layout.scale
     ends = pc.min_max(column)
@@ -368,11 +368,11 @@ def _refuse_null(table: pa.Table, name: str, row: int) -> None:
         raise InputError("scores", problems, more=max(0, places.size - 20))
 
 
-# A large score table in partitions: the sums of one of them as bytes, and whether they belong to one table.
+# Partitions of a large score table: serialised sums, and checks that partitions belong to one table.
 
 
 VERSION: Final = "2"
-"""Of what `partition_sums` computes and of its bytes."""
+"""The version of `partition_sums` and of its byte format."""
 
 _HEAD: Final = ("agents", "clusters", "formats", "left_out", "lengths", "makers")
 _ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
@@ -380,8 +380,8 @@ _ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """The sums of one partition, its columns, and which cycles it holds (trajectories where no column names cycles).
-    Whole-number ids are ``runs`` [k, 2], the first and last of each unbroken run, in order; others are ``names``."""
+    """The sums of one partition, its columns, and the ids of its cycles (of trajectories without a cycle column).
+    Integer ids are in ``runs`` [k, 2], the first and last of each consecutive run, in order; others in ``names``."""
 
     sums: ScoreSums
     columns: tuple[str, ...]
@@ -390,18 +390,18 @@ class Partition:
 
     @property
     def key(self) -> str:
-        """The column whose values lie in one partition each."""
+        """The column of which each value must be in a single partition."""
         return "cycle" if self.sums.layout.paired else "trajectory"
 
     @property
     def kind(self) -> tuple[str, bool]:
-        """What its ids are of, and whether they are text."""
+        """The column of its ids, and True if they are text."""
         return self.key, bool(self.names)
 
 
 def partition_sums(given: Mapping[str, Any]) -> bytes:
-    """The `Partition` in the Parquet file ``given["path"]``, as bytes that `read_partition` reads."""
-    import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
+    """Compute the `Partition` of the Parquet file ``given["path"]``, as bytes for `read_partition`."""
+    import duckdb  # imported here: it costs 30 MB and 80 ms, and only one command needs it
 
     path = Path(given["path"])
     try:
@@ -429,7 +429,7 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
 
 
 def to_bytes(partition: Partition) -> bytes:
-    """A partition as bytes: the same for the same partition. See `read_partition`."""
+    """Serialise a partition to bytes that are equal for equal partitions; see `read_partition`."""
     sums = partition.sums
     head = {"layout": asdict(sums.layout)} | {name: getattr(sums, name) for name in _HEAD}
     head |= {"columns": partition.columns, "names": partition.names}
@@ -442,7 +442,7 @@ def to_bytes(partition: Partition) -> bytes:
 
 
 def read_partition(data: bytes) -> Partition:
-    """The partition that `to_bytes` wrote."""
+    """Deserialise a partition written by `to_bytes`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         head = json.loads(file["head"].tobytes())
         parts: list[dict[str, Any]] = [
@@ -456,8 +456,8 @@ def read_partition(data: bytes) -> Partition:
 
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of
-    them."""
+    """List the reasons why partitions (by name) are not parts of one table: different columns or panels, or a cycle in
+    two of them."""
     (first, one), *others = partitions.items()
     problems, kinds = list[Problem](), ("whole numbers", "text")
     for name, other in others:
@@ -473,15 +473,15 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
         if one.key == other.key and one.kind != other.kind:
             here, there = kinds[bool(other.names)], kinds[bool(one.names)]
             problems.append(Problem(name, f"{other.key} holds {here} here and {there} in {first}"))
-    # Ids of another kind cannot be compared, and were named above.
+    # Ids of another kind cannot be compared, and were reported above.
     alike = {name: part for name, part in partitions.items() if part.kind == one.kind}
-    # Whole-number ids in two partitions: one of them for each pair of partitions.
+    # Integer ids in two partitions: one example for each pair of partitions.
     owners = np.concatenate([np.full(len(part.runs), k) for k, part in enumerate(alike.values())])
     runs = np.concatenate([part.runs for part in alike.values()])
     order = np.lexsort((owners, runs[:, 0]))
     (starts, ends), owners = runs[order].T, owners[order]
     furthest = np.maximum.accumulate(ends)
-    # Which run reaches furthest of those that begin before.
+    # The earlier run with the largest end.
     holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
     inside = np.flatnonzero(starts[1:] <= furthest[:-1])
     pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
@@ -490,7 +490,7 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     shared = [
         (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), where, strict=True)
     ]
-    # Ids that are text in two partitions, one of them for each pair of partitions.
+    # Text ids in two partitions, one example for each pair of partitions.
     seen, clash = dict[str, str](), dict[tuple[str, str], str]()
     for name, part in alike.items():
         for text in part.names:
@@ -501,6 +501,6 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
 
 
 def runs_of(ids: Ints) -> Ints:
-    """The first and last of each unbroken run of sorted distinct ids [k, 2]."""
+    """Return the first and last of each consecutive run [k, 2] in sorted distinct ids."""
     breaks = np.flatnonzero(np.diff(ids) != 1)
     return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)

@@ -1,4 +1,4 @@
-"""Sufficient statistics of a score table: whole numbers that add up over parts of it, of any size and in any order."""
+"""Sufficient statistics of a score table: integers that add up over its parts, of any size and in any order."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _DENOMINATOR: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """What two parts must have in common to add up: the panel, the dimensions, and how they make the aggregate.
-    ``weights`` [D] are whole numbers in the ratio of the aggregate's weights. ``paired`` is False where no column names
-    the cycle: each cluster then counts as one cycle. ``scale`` has whole ends."""
+    """The attributes that parts must share to be added: the panel, the dimensions, and their weights in the aggregate.
+    ``weights`` [D] are integers in the ratio of the aggregate's weights. ``paired`` is False without a cycle column;
+    each cluster then counts as one cycle. ``scale`` has integer ends."""
 
     judges: tuple[str, ...]
     families: tuple[str, ...]
@@ -47,7 +47,7 @@ class TableSpec:
 
     @property
     def categories(self) -> int:
-        """Whole levels of the scale."""
+        """The number of integer levels of the scale."""
         return int(self.scale[1]) - self.lowest + 1
 
     @property
@@ -57,24 +57,24 @@ class TableSpec:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many values each name takes: the aggregate, then each dimension."""
+        """The number of possible values of the aggregate, then of each dimension."""
         return ((self.categories - 1) * sum(self.weights) + 1, *[self.categories] * len(self.dimensions))
 
     @property
     def share(self) -> Floats:
-        """Weights that sum to 1 [D]."""
+        """The weights normalised to sum to 1 [D]."""
         return np.array(self.weights, dtype=np.float64) / sum(self.weights)
 
     def values(self, name: int) -> Floats:
-        """The score that each level of a name stands for."""
+        """Return the score of each level of a name."""
         steps = sum(self.weights) if name == 0 else 1
         return self.scale[0] + np.arange(self.levels[name]) / steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSums:
-    """Sums of complete trajectories (scored by every judge), from which all panel statistics follow exactly.
-    ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's: [F, G, P, S, S]
+    """Sums of complete trajectories (scored by every judge), which determine all panel statistics exactly.
+    ``tables`` has, for the aggregate and each dimension, the contingency tables [F, G, P, S, S] of two judges' levels
     by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories."""
 
     layout: TableSpec
@@ -94,41 +94,41 @@ class ScoreSums:
 
     @property
     def n(self) -> int:
-        """Number of complete trajectories."""
+        """The number of complete trajectories."""
         return int(self.sizes.sum())
 
     @property
     def calls(self) -> Ints:
-        """Usable and unusable rows of each judge [J, 2]."""
+        """The numbers of usable and unusable rows of each judge [J, 2]."""
         return np.asarray(self.replies.sum(axis=1))
 
     @property
     def asked(self) -> dict[str, int]:
-        """Rows of each judge."""
+        """The number of rows of each judge."""
         return dict(zip(self.layout.judges, self.calls.sum(axis=1).tolist(), strict=True))
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """As `ScoreTable.missing`: every row is a record that a judge was asked about."""
+        """Compute `ScoreTable.missing`; every row counts as a requested reply."""
         return missing_shares(self.layout.judges, self.agents, self.replies)
 
     def excess(self, allowed: Missing) -> dict[str, str]:
-        """As `ScoreTable.excess`."""
+        """Compute `ScoreTable.excess`."""
         return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 
     @property
     def agent_families(self) -> dict[str, str] | None:
-        """The family of each agent; an agent of no family is its own. None where no column names them."""
+        """The family of each agent, its own id if it has none; None without a family column."""
         if self.makers is None:
             return None
         return {agent: maker or agent for agent, maker in zip(self.agents, self.makers, strict=True)}
 
     @property
     def decisions(self) -> Ints:
-        """Decisions of each agent under each line-up and cluster [R, A]."""
+        """The number of decisions of each agent by line-up and cluster [R, A]."""
         return np.asarray(self.lineups * self.cycles[:, None])
 
     def __add__(self, other: ScoreSums) -> ScoreSums:
-        """The sums of both parts."""
+        """Add the sums of two parts."""
         if self.layout != other.layout:
             raise InputError(
                 "scores", [Problem("", "parts with different judges, dimensions or weights do not add up")]
@@ -165,7 +165,7 @@ class ScoreSums:
         )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
-        """The same sums with room for more names."""
+        """Return the same sums, re-indexed for more names."""
         if (agents, clusters, formats) == (self.agents, self.clusters, self.formats):
             return self
         agent_codes, where, how = (
@@ -192,7 +192,7 @@ class ScoreSums:
 
     @property
     def digest(self) -> str:
-        """Sixteen hex digits over the sums: equal for equal tables, however they were cut."""
+        """A hash of sixteen hex digits over the sums, equal for equal tables however they are partitioned."""
         found = hashlib.sha256(repr((self.layout, self.agents, self.clusters, self.formats)).encode())
         for part in (*self.tables, self.sizes, self.lineups, self.places, self.cycles, self.scores, self.replies):
             found.update(np.ascontiguousarray(part).tobytes())
@@ -203,12 +203,12 @@ class ScoreSums:
 
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:
-    """The sum of all parts; there is at least one."""
+    """Add all parts, of which there must be at least one."""
     return reduce(lambda sums, other: sums + other, parts)
 
 
 def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Distinct line-ups and clusters in sorted order, with the sums of what stood under each."""
+    """Merge equal line-ups and clusters; return them sorted, with the sums of their cycles and scores."""
     key = np.concatenate([places[:, None], lineups], axis=1) if paired else places[:, None]
     distinct, place = np.unique(key, axis=0, return_inverse=True)
     place, r = place.ravel(), len(distinct)
@@ -227,7 +227,7 @@ def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: In
 
 
 def require_room(layout: TableSpec, agents: int, clusters: int, formats: int, lineups: int) -> None:
-    """Refuse a table whose sums would be larger than what is gained by summing."""
+    """Raise NotStreamableError for a table whose sums would be too large to be worthwhile."""
     cells = formats * clusters * len(layout.pairs) * sum(size * size for size in layout.levels)
     if cells > _LARGEST_TABLES:
         raise InputError(
@@ -241,7 +241,7 @@ def require_room(layout: TableSpec, agents: int, clusters: int, formats: int, li
 
 
 def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> tuple[int, ...]:
-    """Weights as the smallest whole numbers in their ratio."""
+    """Convert weights to the smallest integers with the same ratio."""
     if weights is None:
         return (1,) * len(dimensions)
     if problems := weight_problems(dimensions, weights, of="scores"):
@@ -255,17 +255,17 @@ def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | No
     return tuple(int(ratio * scale) for ratio in ratios)
 
 
-# Counting one part of a score table: from columns of codes and small whole scores to its sums.
+# Counting one part of a score table: from columns of codes and small integer scores to sums.
 
 
 Codes = NDArray[np.integer[Any]]  # of any width
 
-_JOINT: Final = 1 << 18  # bins of one count that stay in a cache; above, pairs of judges are counted one by one
+_JOINT: Final = 1 << 18  # bins of one count that fit in a cache; above, pairs of judges are counted separately
 _SHORT: Final = 1 << 15
 
 
 class NotStreamableError(Exception):
-    """The rows cannot be counted as they pass by. ``sortable`` says whether another order of them would help."""
+    """The rows cannot be counted in one pass. ``sortable`` is True if sorting them would help."""
 
     def __init__(self, reason: str, *, sortable: bool = True) -> None:
         self.sortable = sortable
@@ -273,11 +273,11 @@ class NotStreamableError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Shard:
     """Rows of whole cycles in the order of cycle, trajectory and judge.
-    Codes [rows] index sorted names. ``scores`` holds one column [rows] a dimension, counted from 1 for the lowest
-    score, and 0 where one is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for
-    cycles; ``makers`` are the families of the agents, or None."""
+    Codes [rows] index sorted names. ``scores`` has one column [rows] per dimension, counted from 1 for the lowest
+    score, 0 if missing. ``format`` and ``length`` may be None, and also ``cycle`` if each cluster is one cycle;
+    ``makers`` are the families of the agents, or None."""
 
     agents: tuple[str, ...]
     agent: Codes
@@ -304,19 +304,19 @@ class Complete(NamedTuple):
     scores: tuple[tuple[Codes, ...], ...]
 
     @classmethod
-    def of(cls, part: Part | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
-        """Some rows of each column."""
+    def of(cls, part: Shard | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
+        """Select some rows of each column."""
         agent, cluster = part.agent[rows], part.cluster[rows]
         how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
         return cls(agent, cluster, how, when, length, scores)
 
     def only(self, rows: Bools) -> Complete:
-        """Some of the trajectories."""
+        """Select some of the trajectories."""
         return Complete.of(self, rows, tuple(tuple(column[rows] for column in columns) for columns in self.scores))
 
 
-def count(part: Part, layout: TableSpec) -> ScoreSums:
-    """The sums of one part."""
+def count(part: Shard, layout: TableSpec) -> ScoreSums:
+    """Compute the sums of one part."""
     judges, size = len(layout.judges), layout.categories
     rows, replies, left_out = _complete(part, judges)
     a, g = len(part.agents), len(part.clusters)
@@ -334,8 +334,8 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
             each = [np.bincount(seat, weights=column, minlength=seats) for column in columns]
             tables.append(_pairs([column - 1 for column in columns], layout, 1, group, groups))
         else:
-            # One count of all judges' scores at once, by line-up, cluster and agent, holds both answers.
-            # Signed and just wide enough: the arithmetic is bound by memory.
+            # One joint count of all judges' scores, by line-up, cluster and agent, gives both results.
+            # Signed and just wide enough, because memory bandwidth limits the speed.
             code: NDArray[np.signedinteger[Any]] = columns[0].astype(np.int16 if patterns < _SHORT else np.int32)
             for column in columns[1:]:
                 code *= size
@@ -345,12 +345,12 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
             cells = joint.reshape(seats, *[size] * judges)
             by_group = np.zeros((groups, *[size] * judges), dtype=np.int64)
             np.add.at(by_group, cell_of, cells)
-            axes = range(1, judges + 1)  # of the judges, which are summed over unless they are asked for
+            axes = range(1, judges + 1)  # axes of the judges, summed over unless selected
             met = [by_group.sum(axis=tuple(j for j in axes if j - 1 not in pair)) for pair in layout.pairs]
             tables.append(np.stack(met, axis=1) if met else np.zeros((groups, 0, size, size), dtype=np.int64))
             each = [cells.sum(axis=tuple(j for j in axes if j != ax)) @ values for ax in axes]
         sums[:, :, d] = np.stack(each, axis=1)
-    # Level of each judge's aggregate [T], from 0: exact, because scores and weights are whole numbers.
+    # Level of each judge's aggregate [T], from 0: exact, because scores and weights are integers.
     aggregate = list[Codes]()
     kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
     for by_dimension in zip(*rows.scores, strict=True):
@@ -374,10 +374,10 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
     )  # fmt: skip
 
 
-def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
-    """The complete trajectories, usable and unusable rows by judge and agent [J, A, 2], and how many were left out."""
+def _complete(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
+    """Return the complete trajectories, usable and unusable rows [J, A, 2], and the number of incomplete ones."""
     first, order = slice(None, None, judges), np.zeros(0, dtype=np.int64)
-    # Whether all trajectories have one row a judge in one order, and of one trajectory the same in all rows.
+    # True if every trajectory has one row per judge in the same order, with equal attributes in all its rows.
     regular = bool(part.judge.size) and not part.judge.size % judges
     if regular:
         by_judge = part.judge.reshape(-1, judges)
@@ -409,8 +409,8 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     return (rows if complete.all() else rows.only(complete)), replies, int((~complete).sum())
 
 
-def _require_order(part: Part, rows: slice) -> None:
-    """Rows ascend by cycle, and within one by trajectory."""
+def _require_order(part: Shard, rows: slice) -> None:
+    """Raise NotStreamableError unless rows are sorted by cycle, and within a cycle by trajectory."""
     ids = part.trajectory[rows]
     backwards = ids[1:] < ids[:-1]
     if part.cycle is not None:
@@ -422,8 +422,8 @@ def _require_order(part: Part, rows: slice) -> None:
         raise NotStreamableError("the rows are not in the order of their trajectories")
 
 
-def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
-    """The slow way, for parts in which some judge's row is missing somewhere."""
+def _gathered_rows(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
+    """Gather the rows the slow way, for parts with a missing row of some judge."""
     _require_order(part, slice(None))
     new = np.ones(part.trajectory.size, dtype=bool)
     new[1:] = part.trajectory[1:] != part.trajectory[:-1]
@@ -459,7 +459,7 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """For each trajectory the number of its line-up [T]; then line-ups [R, A], their clusters and cycles [R]."""
+    """Return the line-up index of each trajectory [T]; the line-ups [R, A], their clusters and cycles [R]."""
     if rows.cycle is None:
         present, which = np.unique(rows.cluster, return_inverse=True)
         place = which * agents + rows.agent
@@ -485,7 +485,7 @@ def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, In
 
 
 def _pairs(codes: list[Codes], layout: TableSpec, name: int, group: Ints, groups: int) -> Ints:
-    """Contingency tables [groups, P, S, S] of one name, from levels that start at 0."""
+    """Count contingency tables [groups, P, S, S] of one name, from levels that start at 0."""
     size = layout.levels[name]
     base = group * (size * size)
     tables = []

@@ -13,29 +13,29 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.blocks import (
-        Beside, Block, Facts, Figure, Group, Items, Linked, Mark, Page, Quote, Section, Table, Text, inline, plain,
+        Block, ClaimQuote, Columns, Figure, Group, Items, Linked, Mark, Page, Prose, Section, Table, Terms, inline,
+        plain,
     )  # fmt: skip
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
     from assaymark.report.measurements import evidence_section, ledger_pages, ledger_rows, written_number
+    from assaymark.report.measurements import measured_links
     from assaymark.report.inputs import (
         AssayRun, Example, PaidView, PlantedView, RubricView, RunIndex,
     )  # fmt: skip
     from assaymark.report.label import label_files, label_page
     from assaymark.report.levels import said_levels, withheld_groups
-    from assaymark.report.measurements import measured_links
     from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
     from assaymark.report.page import (
         ALONE, SCRIPTS, Frame, Link, Site, asset, content_security_policy, environment, paged,
     )  # fmt: skip
     from assaymark.report.site import (
-        FrontRun, front_of_benchmark, front_of_judges, front_of_season, front_of_study, menu, render_front, site_of,
+        SiteEntry, front_of_benchmark, front_of_judges, front_of_season, front_of_study, menu, render_front, site_of,
     )  # fmt: skip
-    from assaymark.report.study.pages import each_page, render_pages, study_frame
+    from assaymark.report.study.pages import each_page, measured_rows, render_pages, study_frame
     from assaymark.report.terminal import terminal_summary
     from assaymark.report.text import interval, text_width
     from assaymark.report.translation import in_language
     from assaymark.text import money
-    from assaymark.report.study.pages import measured_rows
 
 __all__ = [
     "ALONE", "AssayRun", "Frame", "Link", "PaidView", "PlantedView", "RubricView", "Site", "content_security_policy",

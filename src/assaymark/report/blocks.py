@@ -1,7 +1,7 @@
 """The content model of pages: blocks over records, rendered by one set of templates to a page, to part of one or to
 plain text. A page is a title, a head and sections; a section is a heading (a question), a lead (its answer) and blocks.
 Blocks hold text, never markup; only drawings (``Markup``) are inserted unescaped. A number of an unsupported claim
-cannot be shown: the constructors of ``Cell`` and ``Quote`` refuse it."""
+cannot be shown: the constructors of ``ClaimCell`` and ``ClaimQuote`` refuse it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from markupsafe import Markup
 from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
-from assaymark.report.text import Known, estimate, known, shown
+from assaymark.report.text import KnownValue, estimate, known, shown
 from assaymark.text import count
 
 
@@ -73,7 +73,7 @@ class Share:
     style: Literal["tint", "bar"] = "tint"
 
 
-Inline: TypeAlias = "str | Mark | Share | Cell | tuple[Inline, ...]"
+Inline: TypeAlias = "str | Mark | Share | ClaimCell | tuple[Inline, ...]"
 """A line of text: plain, linked, styled or drawn, or a sequence of these."""
 
 HATCHED: Final = Styled("not supported", "gap")
@@ -114,7 +114,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index:
+class MeasurementIndex:
     """Look-ups of measurements by id and by name. ``links`` maps the id of a measurement to its row on a page, once
     rows are placed; ``made`` caches results that are used again."""
 
@@ -142,7 +142,7 @@ class Index:
             lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
-    def known(self, name: str, **labels: str) -> list[Known]:
+    def known(self, name: str, **labels: str) -> list[KnownValue]:
         """Those of `every` that have a value."""
         return [item for item in self.every(name, **labels) if known(item)]
 
@@ -156,7 +156,7 @@ class Index:
         href = self.links.get(item.id) if known(item) else None
         return text if href is None else Linked(text, href)
 
-    def says(self, item: Measurement | None, form: Callable[[Known], str] = estimate) -> str:
+    def says(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
         """A measurement in the given form, linked to its row; if it has no value, the reason in words."""
         return self.to(item, form(item)) if known(item) else shown(item)
 
@@ -170,7 +170,7 @@ def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ClaimCell:
     """A value of a claim in a table. For an unsupported claim the value is always replaced by ``HATCHED``."""
 
     level: Level
@@ -182,7 +182,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Prose:
     """A paragraph: the answer below a heading (``lede``), a caption, a note, or a notice at the top of the page."""
 
     kind: ClassVar = "text"
@@ -191,7 +191,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class ClaimQuote:
     """A supported sentence with its condition; unsupported ones are refused. ``copy`` is the text for the clipboard."""
 
     kind: ClassVar = "quote"
@@ -237,7 +237,7 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A table row with its link target (``id``), filter keys (``key``, ``also``) and approximate ``size`` in bytes."""
 
     cells: tuple[Inline, ...]
@@ -254,7 +254,7 @@ class Table:
 
     kind: ClassVar = "table"
     heads: tuple[Inline, ...]
-    rows: tuple[tuple[Inline, ...] | Row, ...]
+    rows: tuple[tuple[Inline, ...] | TableRow, ...]
     right: frozenset[int] = frozenset()  # columns of numbers
     summary: str = "The same as a table"  # it is folded under these words
     stacked: bool = False  # on a phone it becomes labelled blocks
@@ -280,9 +280,9 @@ class Table:
         return self.columns or ["r" if at in right else "" for at in range(len(self.heads))]
 
     @property
-    def lines(self) -> Iterator[Row]:
-        """Every row as a `Row` with its attributes."""
-        return (row if isinstance(row, Row) else Row(row) for row in self.rows)
+    def lines(self) -> Iterator[TableRow]:
+        """Every row as a `TableRow` with its attributes."""
+        return (row if isinstance(row, TableRow) else TableRow(row) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,21 +321,21 @@ class Panels:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClaimList:
     """The claims of one level in short: supported sentences, or unsupported claims in groups. ``more`` is folded;
     ``rest`` links to the page of all claims."""
 
     kind: ClassVar = "said"
     level: Level
     title: str
-    claims: tuple[Quote | WithheldGroup, ...] = ()
-    more: tuple[Quote | WithheldGroup, ...] = ()
+    claims: tuple[ClaimQuote | WithheldGroup, ...] = ()
+    more: tuple[ClaimQuote | WithheldGroup, ...] = ()
     folded: str = ""
     rest: Inline = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Terms:
     """Terms with their values, one per line; a value may have a small note below (``(value, small(note))``)."""
 
     kind: ClassVar = "facts"
@@ -348,7 +348,7 @@ class Items:
     """A list of lines, of sentences, or of blocks."""
 
     kind: ClassVar = "items"
-    items: tuple[Inline | Quote, ...]
+    items: tuple[Inline | ClaimQuote, ...]
     style: str = "list"
 
 
@@ -378,7 +378,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Columns:
     """Blocks side by side where there is room, one column each: two, three, or a wide one with an aside."""
 
     kind: ClassVar = "beside"
@@ -400,7 +400,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class CardList:
     """Claims, or groups of blocks, that can be filtered and searched."""
 
     kind: ClassVar = "listing"
@@ -410,9 +410,8 @@ class Listing:
     id: str
 
 
-Block: TypeAlias = (
-    Text | Quote | Said | Table | Figure | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
-)
+Block: TypeAlias = (Prose | ClaimQuote | ClaimList | Table | Figure | Panels | Terms | Items | Passage | Group
+                    | Columns | CardList | Markup)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +432,7 @@ def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[B
 
 
 def table_of(
-    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | Row], right: int | Iterable[int] = (),
+    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | TableRow], right: int | Iterable[int] = (),
     summary: str = "", **more: Any,
 ) -> Table | None:  # fmt: skip
     """A table of some rows, None without any. ``right`` are its numeric columns, or how many follow the first."""
@@ -523,7 +522,7 @@ def html_of(value: Inline, root: str) -> str:
         return str(value)
     if isinstance(value, tuple):
         return "".join([html_of(part, root) for part in value])
-    if isinstance(value, Cell):
+    if isinstance(value, ClaimCell):
         return html_of(value.value, root)
     if isinstance(value, Share):
         words, below = html_of(value.value, root), html_of(small(value.below), root) if value.below else ""
@@ -574,12 +573,12 @@ def rows_of(table: Table, root: str = "") -> Markup:
 
 def markup_of(block: Block, root: str = "") -> Block:
     """A paragraph, a passage or facts as markup; any other block unchanged. Templates use it too."""
-    if isinstance(block, Text):
+    if isinstance(block, Prose):
         return Markup(f'<p class="{escaped(block.style)}">{html_of(block.body, root)}</p>')
     if isinstance(block, Passage):
         text = f'<pre class="{escaped(block.style)}" tabindex="0">\n{escaped(block.text)}</pre>'
         return Markup(f"<details><summary>{escaped(block.name)}</summary>{text}</details>" if block.name else text)
-    if isinstance(block, Facts):
+    if isinstance(block, Terms):
         rows = [f"<div><dt>{escaped(term)}</dt><dd>{html_of(value, root)}</dd></div>" for term, value in block.rows]
         return Markup(f'<dl class="facts{" run" if block.wide else ""}">{"".join(rows)}</dl>')
     return block
@@ -598,7 +597,7 @@ def plain(value: Inline) -> str:
     """The words of a line without links, icons or drawings."""
     if isinstance(value, tuple):
         return "".join(plain(part) for part in value)
-    if isinstance(value, Cell):
+    if isinstance(value, ClaimCell):
         return plain(value.value)
     if isinstance(value, Share):
         return " ".join(filter(None, (value.value, value.below)))
@@ -612,9 +611,9 @@ def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
     return tuple(piece for part in parts for piece in (between, part))[1:]
 
 
-def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:
+def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Prose, ...]:
     """A paragraph for each line that is not empty."""
-    return tuple(Text(line, style) for line in lines if line)
+    return tuple(Prose(line, style) for line in lines if line)
 
 
 def row_bytes(markup: int, texts: Iterable[str]) -> int:

@@ -23,8 +23,8 @@ from assaymark.records import (
     Measurement,
     Verdict,
 )
-from assaymark.report.blocks import Index, by_name
-from assaymark.report.records.judgments import Part
+from assaymark.report.blocks import MeasurementIndex, by_name
+from assaymark.report.records.judgments import JudgmentPart
 from assaymark.report.text import counted, known, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
@@ -125,7 +125,7 @@ class AssayRun:
     example: Example | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
-    judgments: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
+    judgments: Mapping[JudgmentPart, Sequence[Judgment]] = field(default_factory=dict)
     texts: Sequence[Decision] = ()
     table: TableView | None = None
 
@@ -134,7 +134,7 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RunIndex(Index):
+class RunIndex(MeasurementIndex):
     """An `AssayRun` with the look-ups that every section needs. ``summary`` has tiers and possible ranks by score,
     ``tests`` the results of the judges' own tests; ``claims`` maps a claim to its card, once cards are placed."""
 

@@ -16,12 +16,12 @@ from assaymark.text import visible
 FILE_BYTES: Final = 2_000_000
 """Maximum bytes of a file for a grader; larger ones are split into parts."""
 
-Section = tuple[str, str | tuple[tuple[str, ...], ...]]
+LabelSection = tuple[str, str | tuple[tuple[str, ...], ...]]
 """A titled section of a text: prose, or the rows of a table with their header."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LabelScale:
     """A dimension to grade: its title and question, and the descriptions of those points that have one."""
 
     name: str
@@ -35,11 +35,11 @@ class LabelText:
     """A text to grade, under an id that reveals nothing; ``check`` has hashes of known answers by dimension."""
 
     id: str
-    sections: tuple[Section, ...]
+    sections: tuple[LabelSection, ...]
     check: Mapping[str, str] | None = None
 
 
-LabelCycle = tuple[tuple[Section, ...], tuple[LabelText, ...]]
+LabelCycle = tuple[tuple[LabelSection, ...], tuple[LabelText, ...]]
 """The context that the texts of one cycle share, and these texts in the order in which they are graded."""
 
 
@@ -50,7 +50,7 @@ class LabelSheet:
     run: str
     grader: str
     scale: tuple[int, int]
-    questions: tuple[Question, ...]
+    questions: tuple[LabelScale, ...]
     instructions: str
     salt: str
     cycles: tuple[LabelCycle, ...]
@@ -78,7 +78,7 @@ def label_page(
 
 
 def _cycle(cycle: LabelCycle) -> JSON:
-    def shown(sections: Sequence[Section]) -> list[JSON]:
+    def shown(sections: Sequence[LabelSection]) -> list[JSON]:
         return [[visible(label), visible(content) if isinstance(content, str) else
                  [list(map(visible, row)) for row in content]] for label, content in sections]  # fmt: skip
 

@@ -31,7 +31,7 @@ _RULES: Final = {
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
-def said_levels(book: RunIndex) -> tuple[b.Said, ...]:
+def said_levels(book: RunIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
     that it does not support."""
     levels = []
@@ -40,17 +40,17 @@ def said_levels(book: RunIndex) -> tuple[b.Said, ...]:
         quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
         groups, left = withheld_groups(book) if level == "no-claim" else (), len(mine) - len(quotes)
         rest = f"{count(left)} more on the page." if left else ""
-        levels.append(b.Said(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
+        levels.append(b.ClaimList(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(levels)
 
 
-def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.Quote:
+def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
     statement, study = prose(verdict.claim.statement, 400), book.study
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
     conditions = f"{condition} {amended_words(verdict.amended)}".strip()
     copy = copied(statement, conditions, study.title or study.name, book.run.locked_at, verdict.plan_hash)
-    return b.Quote(verdict.publication_level, statement, condition, copy, id_)
+    return b.ClaimQuote(verdict.publication_level, statement, condition, copy, id_)
 
 
 def built_in_words(book: RunIndex, verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
+from assaymark.report.blocks import Block, Inline, Linked, Page, Table, TableRow, row_bytes, row_filters, spaced
 from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
 from assaymark.report.records.calls import Rests
@@ -30,7 +30,7 @@ _ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Words for labels whose values may be agents as well as judge families."""
 
-Measured = tuple[Measurement, Row]
+Measured = tuple[Measurement, TableRow]
 """A measurement and its row, whose last cell links to the records it was computed from, if they have pages."""
 
 
@@ -69,7 +69,7 @@ def rows_of(
         anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)
-        rows.append((item, Row((*cells, spaced(on)), anchor, group, size=size)))
+        rows.append((item, TableRow((*cells, spaced(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
@@ -99,7 +99,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> 
         yield path, frame.page(page)
 
 
-def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+def shown_rows(heads: tuple[str, ...], measured: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[TableRow, ...]]:
     """The column heads and the rows of a page, without the last column if no row links to records."""
     rows = tuple(row for _, row in measured)
     if any(row.cells[-1] for row in rows):
@@ -128,7 +128,7 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
@@ -137,7 +137,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         when = source.decided_at.timestamp() if source else float("inf")
         return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for item in sorted(book.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -153,7 +153,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
             agent, Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
             f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(Row(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
+        rows.append(TableRow(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
     return tuple(rows)
 
 
@@ -256,7 +256,7 @@ def _side_measures(book: RunIndex) -> Iterator[str]:
             yield f"{share} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
+def ledger_pages(rows: Sequence[TableRow]) -> Iterator[Page]:
     """The pages of the fact-check table, one at a time."""
     done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
     heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")

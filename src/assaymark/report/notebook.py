@@ -13,7 +13,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Figure, Quote, Table, WithheldGroup
+from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import comparable, opened
@@ -26,7 +26,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_titl
 from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
@@ -95,11 +95,11 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield drawing(figure)
 
 
-def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
+def _levels(views: Iterable[b.ClaimList], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
     """The claims of each level, or the unsupported groups, mostly folded. ``of`` states the total number of claims."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, Quote))
+            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
             for part in (view.claims, view.more)
         )
         groups = [claim for claim in (*view.claims, *view.more) if isinstance(claim, WithheldGroup)]
@@ -169,7 +169,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
     """The claims of the first page, the leaderboard, and the accounts of the first six agents, in one language."""
-    words = Words(catalogue or english())
+    words = Language(catalogue or english())
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book))

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.records import content_id
-from assaymark.report.blocks import Facts, Mark, Page, inline, markup_of, only, plain, rows_of
+from assaymark.report.blocks import Mark, Page, Terms, inline, markup_of, only, plain, rows_of
 from assaymark.report.charts.canvas import csv_text
 
 PAGE_BYTES: Final = 760_000
@@ -112,7 +112,7 @@ def environment() -> Environment:
     templates.globals |= {"ui": frame_words(english()), "page": None}
     templates.filters |= {
         "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_of, "only": only,
-        "facts": lambda rows, root: markup_of(Facts(rows, wide=False), root),
+        "facts": lambda rows, root: markup_of(Terms(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip
     return templates

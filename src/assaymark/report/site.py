@@ -13,7 +13,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Said, Section, Table, bold, code
+from assaymark.report.blocks import ClaimList, ClaimQuote, Inline, Items, Linked, Mark, Page, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
@@ -24,7 +24,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.book import lede as bench_lede
 from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.records.calls import visible
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
@@ -51,7 +51,7 @@ _AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FrontRun:
+class SiteEntry:
     """One run of a site: its title, a line about it, the number of decided claims, the tally of levels as (level,
     count, words), the first supported sentences of each level, and judges with datasheets of their own. ``reference``
     is true if every judge, or every model of a benchmark, is built in."""
@@ -61,7 +61,7 @@ class FrontRun:
     line: str
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
-    said: tuple[tuple[Level, tuple[Quote, ...]], ...] = ()
+    said: tuple[tuple[Level, tuple[ClaimQuote, ...]], ...] = ()
     judges: tuple[Inline, ...] = ()
     reference: bool = False
 
@@ -89,44 +89,44 @@ class FrontRun:
         return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
 
 
-def front_of_study(run: AssayRun) -> FrontRun:
+def front_of_study(run: AssayRun) -> SiteEntry:
     """The entry of a study."""
     book = RunIndex.of(run)
     title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(book))
     return _front("study", title, study_line(book), ours, run.verdicts, said_levels(book))
 
 
-def front_of_benchmark(run: BenchRun) -> FrontRun:
+def front_of_benchmark(run: BenchRun) -> SiteEntry:
     """The entry of a run of PortBench."""
     book, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
     return _front("portbench", clean(run.title, 120), bench_lede(book), ours, run.verdicts, tuple(bench_levels(book)))
 
 
-def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
+def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
     """The entry of a season, in the language of a catalogue (default: English)."""
-    book = SeasonIndex.of(run, Words(catalogue or english()))
+    book = SeasonIndex.of(run, Language(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
     verdicts = [verdict.verdict for verdict in run.decided.verdicts]
     return _front("season", title, season_lede(book), ours and bool(run.plan.panel), verdicts, season_levels(book))
 
 
-def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
+def front_of_judges(sheets: Sequence[Datasheet], title: str) -> SiteEntry:
     """The entry of a set of judge datasheets."""
     judges = opened(sheets)
-    return FrontRun("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
+    return SiteEntry("judges", clean(title, 120), comparison_lead(judges), judges=tuple(map(judge_line, judges)))
 
 
 def _front(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[Said]
-) -> FrontRun:
+    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[ClaimList]
+) -> SiteEntry:
     """The entry of a run with its decided claims: how many at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    quoted = ((level.level, tuple(claim for claim in level.claims if isinstance(claim, Quote))) for level in levels)
+    quoted = ((part.level, tuple(claim for claim in part.claims if isinstance(claim, ClaimQuote))) for part in levels)
     shown = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
-    return FrontRun(kind, title, line, len(reached), tally(reached), shown, (), reference)
+    return SiteEntry(kind, title, line, len(reached), tally(reached), shown, (), reference)
 
 
-def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
+def menu(runs: Mapping[str, SiteEntry]) -> dict[str, Link]:
     """The menu entry of every run, by its folder: its kind if it is the only one of that kind, else its title."""
     kinds, order = [run.kind for run in runs.values()], list(_KINDS)
     ordered = sorted(runs.items(), key=lambda item: (order.index(item[1].kind), item[1].title.casefold(), item[0]))
@@ -143,7 +143,7 @@ def site_of(links: Mapping[str, Link], here: str) -> Site:
     return Site(tuple(links.values()), here, "index.html").below(1)
 
 
-def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
+def render_front(runs: Mapping[str, SiteEntry], title: str) -> str:
     """Render the first page of the site, for runs by their folders."""
     links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]

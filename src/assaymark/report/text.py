@@ -87,6 +87,11 @@ def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
     return tuple((level, count(reached[level]), TALLY[level]) for level in LEVELS)
 
 
+def tally_words(reached: Mapping[str, int]) -> str:
+    """How many claims reach each level, in one line."""
+    return ", ".join(f"{count(reached[level])} {TALLY[level]}" for level in LEVELS)
+
+
 def words(value: int) -> str:
     """Small counts as words, larger ones as digits."""
     return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
@@ -118,13 +123,13 @@ def ordinal_span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-class Known(Measurement):
+class KnownValue(Measurement):
     """A measurement with a value, for type checkers; see `known`."""
 
     value: float
 
 
-def known(item: Measurement | None) -> TypeGuard[Known]:
+def known(item: Measurement | None) -> TypeGuard[KnownValue]:
     """True if something was measured and has a value."""
     return item is not None and item.value is not None
 
@@ -187,17 +192,17 @@ def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def estimate(item: Known) -> str:
+def estimate(item: KnownValue) -> str:
     """The value of a measurement with its interval."""
     return interval(item.value, item.low, item.high)
 
 
-def with_ends(item: Known, form: Callable[[float], str] = number) -> str:
+def with_ends(item: KnownValue, form: Callable[[float], str] = number) -> str:
     """The value in a given form with its interval; without an interval the value alone."""
     return form(item.value) + ends_of(item)
 
 
-def gap_words(item: Known, sign: int = 1) -> str:
+def gap_words(item: KnownValue, sign: int = 1) -> str:
     """A difference in points with its interval; ``sign`` −1 reverses its direction."""
     ends = limits(item, lambda low, high: span(low, high) if sign > 0 else span(-high, -low))
     return f"{signed(sign * item.value)} points ({ends})"

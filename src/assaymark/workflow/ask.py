@@ -34,7 +34,7 @@ from assaymark.workflow.tables import PAIRS, POINTS, Store
 if TYPE_CHECKING:
     from assaymark.judging import PlannedCall
     from assaymark.report import PaidView
-    from assaymark.report.records.answers import Booklet
+    from assaymark.report.records.answers import AnswerIndex
     from assaymark.report.records.calls import AskedCall, ReadCalls
 
 _LOG: Final = logging.getLogger(__name__)
@@ -594,16 +594,16 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
 # --- Calls and answers as pages read them -----------------------------------------------------------------------------
 
 
-def stored_answers(folder: RunFolder) -> Booklet:
+def stored_answers(folder: RunFolder) -> AnswerIndex:
     """Return the pages of judges' replies for the datasheets of a folder; empty for datasheets read from a log."""
-    from assaymark.report.records.answers import Booklet
+    from assaymark.report.records.answers import AnswerIndex
 
     store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
     for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
         pairs[pair.judge].append(pair)
     for text in store.read(POINTS) if store.rows(POINTS) else ():
         texts[text.judge].append(text)
-    return Booklet.of(pairs, texts)
+    return AnswerIndex.of(pairs, texts)
 
 
 def calls_of(folder: RunFolder) -> ReadCalls | None:

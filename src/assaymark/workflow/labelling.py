@@ -27,7 +27,7 @@ from assaymark.prompting import cells
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id, sha256_text
 from assaymark.records import Rows as Records
-from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, Section
+from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSheet, LabelText
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
@@ -407,7 +407,7 @@ def labelling_lines(labelling: Labelling) -> Iterator[str]:
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
 _ROWS: Final = ("situation", "constraints", "instruments", "holdings", "facts", "series", "actions", "stated")
 
-ShownCycle = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
+ShownCycle = list[tuple[tuple[LabelSection, ...], dict[str, tuple[LabelSection, ...]]]]
 """A cycle as people see it: the material of each context, and its texts by trajectory."""
 
 Renderer = Callable[[Mapping[str, Collection[str]]], Mapping[str, ShownCycle]]
@@ -420,7 +420,7 @@ class Texts:
 
     frame: SamplingFrame
     scale: tuple[int, int]
-    questions: tuple[Question, ...]
+    questions: tuple[LabelScale, ...]
     instructions: str
     names: tuple[str, ...]  # names that blinding removes from every text
     plain: tuple[str, ...]  # names that blinding keeps, because they are ordinary words or numbers
@@ -465,7 +465,7 @@ def _record_texts(folder: RunFolder) -> Texts:
         return by_cycle
 
     questions = tuple(
-        Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
+        LabelScale(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
         for one in rubric.dimensions
     )
 
@@ -476,9 +476,9 @@ def _record_texts(folder: RunFolder) -> Texts:
     return Texts(frame, *asked, names, _plain(people, names), show, rules, judged)
 
 
-def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
+def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[LabelSection, ...]:
     """Return the headed parts of a prompt for people to read: rows below a heading become a table."""
-    sections: list[Section] = []
+    sections: list[LabelSection] = []
     for label, text in blocks:
         if label not in _ROWS:
             sections.append((_title(label), text))
@@ -545,7 +545,7 @@ def _table_texts(folder: RunFolder) -> Texts:
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, ShownCycle]:
         shown: dict[str, ShownCycle] = {}
         for cycle, members in cycles.items():
-            groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
+            groups: defaultdict[str, dict[str, tuple[LabelSection, ...]]] = defaultdict(dict)
             for name in members:
                 text, material = texts[name]
                 groups[material][name] = (("", anonymise(text, names).text or "(no text)"),)
@@ -557,7 +557,7 @@ def _table_texts(folder: RunFolder) -> Texts:
 
     hint = f"{low} is the lowest grade, {high} the highest." if high - low > 1 else ""
     titles = zip(frame.dimensions, read.dimensions, strict=True)
-    questions = tuple(Question(name, _title(title), hint) for name, title in titles)
+    questions = tuple(LabelScale(name, _title(title), hint) for name, title in titles)
 
     def judged() -> Comparisons:
         columns = Columns.of(read.table, source, read.dimensions, read.scale)

@@ -35,10 +35,10 @@ from assaymark.report import (
 )
 from assaymark.report.inputs import Example
 from assaymark.report.page import JUDGES, Frame, Link
-from assaymark.report.records.answers import Booklet
+from assaymark.report.records.answers import AnswerIndex
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
-from assaymark.report.records.judgments import Part as Judged
+from assaymark.report.records.judgments import JudgmentPart as Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
@@ -140,7 +140,7 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     return folder.report / "index.html", view
 
 
-StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], Booklet, ReadCalls | None]"
+StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], AnswerIndex, ReadCalls | None]"
 """The contents of a finished study's pages; the last item reads its calls, None if no ledger is available."""
 
 

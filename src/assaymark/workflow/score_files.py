@@ -46,6 +46,7 @@ from assaymark.protocol import (
     plan_hash,
 )
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id, write_atomic
+from assaymark.report.text import LEVELS, TAGS, TALLY, tally_words
 from assaymark.rows import read
 from assaymark.text import clean
 from assaymark.workflow.progress import count_parts, note, watching
@@ -132,15 +133,15 @@ class MeasuredTable(Result):
             )  # fmt: skip
             text.append(f"few clusters ({most}): this rests on normal errors{pair}")
         text.append(f"{len(self.measurements)} measurements")
-        for level in ("headline", "qualified"):
+        for level in LEVELS[:2]:
             those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
             for verdict in those[:_LISTED]:
                 also = f" Say also: {verdict.condition}" if verdict.condition else ""
-                text.append(f"{level}: {verdict.claim.statement}{also}")
+                text.append(f"{TAGS[level]}: {verdict.claim.statement}{also}")
             if len(those) > _LISTED:
-                text.append(f"and {len(those) - _LISTED} more {level}")
-        text.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
-        return text if self.out is None else [*text, f"written to {self.out}"]
+                text.append(f"and {len(those) - _LISTED} more {TALLY[level]}")
+        written = [] if self.out is None else [f"written to {self.out}"]
+        return [*text, tally_words(self.tally), *written]
 
 
 def measure_table(

@@ -23,7 +23,7 @@ from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.label import label_page
 from assaymark.report.records.judgments import Calls
-from assaymark.report.site import FRONTS, FrontRun, LiveView, render_call, render_live, render_missing
+from assaymark.report.site import FRONTS, LiveView, SiteEntry, render_call, render_live, render_missing
 from assaymark.workflow import ask
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.check import open_checked
@@ -279,7 +279,7 @@ Write = Callable[[Path, Site], object]
 
 def join_runs(
     folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
-) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
+) -> tuple[tuple[SiteEntry, ...], tuple[Path, ...]]:
     """Write one site of finished runs of any kind; returns the runs in menu order, and the files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
@@ -291,7 +291,7 @@ def join_runs(
     if problems:
         raise InputError("runs of a site", problems)
     runs.site_files(site, _NAME, "")
-    shown: dict[str, tuple[FrontRun, Write]] = {}
+    shown: dict[str, tuple[SiteEntry, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         note("reading the runs", at, len(folders))
         # The folder's name, reduced to letters, digits and hyphens.
@@ -313,7 +313,7 @@ def join_runs(
     return tuple(fronts[key] for key in links), files
 
 
-def _site_entry(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run

@@ -53,7 +53,7 @@ MISMATCHES = st.builds(
     Mismatch, step=st.just("day 2"), kind=st.sampled_from(KINDS), stated=NUMBERS, recomputed=NUMBERS,
     symbol=st.from_regex(r"[A-Z0-9.: -]{0,8}", fullmatch=True).map(str.strip), where=st.sampled_from(PLACES),
 )  # fmt: skip
-ENGLISH, GERMAN = (season_pages.Words(made_catalogue(language)) for language in ("en", "de"))
+ENGLISH, GERMAN = (season_pages.Language(made_catalogue(language)) for language in ("en", "de"))
 RUN = made_season(1, 2)
 
 
@@ -93,7 +93,7 @@ def test_every_fixed_word_is_in_every_language():
         "mismatch": KINDS, "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
     }  # fmt: skip
     for language in languages():
-        words = season_pages.Words(made_catalogue(language))
+        words = season_pages.Language(made_catalogue(language))
         for group, names in known.items():
             assert all(words.has(f"model.{group}.{name.replace('-', '_')}") for name in names), (language, group)
 

@@ -196,7 +196,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     many = (replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60))
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
     for level in season_pages.said_levels(
-        season_pages.SeasonIndex.of(replace(run, decided=decided), season_pages.Words(made.made_catalogue()))
+        season_pages.SeasonIndex.of(replace(run, decided=decided), season_pages.Language(made.made_catalogue()))
     ):
         shown = sum(getattr(one, "covers", 1) for one in (*level.claims, *level.more))
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
@@ -204,7 +204,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     pairs = [one for one in run.decided.verdicts if one.kind == "above" and one.verdict.publication_level != "no-claim"]
     weak = said("claim.reason.agreement.methodology", kappa="0.27", ends="", cut=0.4)
     few = replace(run, decided=replace(run.decided, verdicts=(*pairs, replace(band, reasons=(weak,)))))
-    alone = season_pages.SeasonIndex.of(few, season_pages.Words(made.made_catalogue()))
+    alone = season_pages.SeasonIndex.of(few, season_pages.Language(made.made_catalogue()))
     said_of = [one for level in season_pages.said_levels(alone)[:2] for one in (*level.claims, *level.more)]
     assert (len(said_of), len(pairs) > 0) == (len(pairs), True)  # no claim about a single agent is supported
     first, *rest = season_pages.said_levels(alone)[2].claims
@@ -393,7 +393,7 @@ def test_every_reason_of_the_blinding_is_said_in_german():
     run = made.made_season(1, 2)
     lines = tuple(judging_season.AuditLine("x", "kept", 1, why) for why in whys)
     _, names = season_pages.blinding_blocks(
-        season_pages.SeasonIndex.of(replace(run, blinding=lines), season_pages.Words(catalogue("de")))
+        season_pages.SeasonIndex.of(replace(run, blinding=lines), season_pages.Language(catalogue("de")))
     )
     assert not whys & {why for _, _, _, why in names.blocks[0].rows}
 

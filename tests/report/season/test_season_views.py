@@ -16,7 +16,7 @@ from assaymark.records import Measurement
 from assaymark.report import plain
 from assaymark.report import season as season_pages
 
-ENGLISH, GERMAN = season_pages.Words(made.made_catalogue("en")), season_pages.Words(made.made_catalogue("de"))
+ENGLISH, GERMAN = season_pages.Language(made.made_catalogue("en")), season_pages.Language(made.made_catalogue("de"))
 BANDS = load_scoring().bands
 RUN = made.made_season(2, 3)
 POINTS = st.lists(st.floats(0, 100), min_size=1, max_size=9)

@@ -38,10 +38,10 @@ PAIRS = [
       for at in range(10, 13)),
     pair(13, condition="filler", variant="before", verdict="invalid", reason="no verdict"),
 ]  # fmt: skip
-BOOK = record_pages.Booklet.of({"quay": PAIRS, "other": [pair(0, "other")]}, {"quay": [text(1), text(2)]})
+BOOK = record_pages.AnswerIndex.of({"quay": PAIRS, "other": [pair(0, "other")]}, {"quay": [text(1), text(2)]})
 
 
-def pages(book: record_pages.Booklet) -> dict[str, str]:
+def pages(book: record_pages.AnswerIndex) -> dict[str, str]:
     return dict(record_pages.answer_pages(book, FRAME, None))
 
 
@@ -76,7 +76,7 @@ def test_agreement_of_two_judges_leads_to_the_answers_of_both():
 
 def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():
     asked = [pair(0), pair(1), replace(pair(2), verdict="2")]
-    page = words(pages(record_pages.Booklet.of({"quay": asked}, {}))["answers/quay.html"])
+    page = words(pages(record_pages.AnswerIndex.of({"quay": asked}, {}))["answers/quay.html"])
     for said in (
         "the first (v), not the better one", "the first (u), the better one", "the second (u), the better one",
     ):  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():
 def test_nothing_from_an_answer_is_markup():
     bad = pair(1, judge=HOSTILE, variant=HOSTILE, prompt=HOSTILE, verdict="invalid", reason=HOSTILE, call_key=HOSTILE)
     worse = text(1, judge=HOSTILE, rubric=HOSTILE, scores={HOSTILE: 1.0})
-    book = record_pages.Booklet.of({HOSTILE: [replace(bad, pair=HOSTILE)]}, {HOSTILE: [worse]})
+    book = record_pages.AnswerIndex.of({HOSTILE: [replace(bad, pair=HOSTILE)]}, {HOSTILE: [worse]})
     for path, page in pages(book).items():
         assert read(page).tags.count("script") == 1
         assert "<" not in path
@@ -95,6 +95,6 @@ def test_nothing_from_an_answer_is_markup():
 
 def test_a_long_booklet_is_cut_into_pages():
     many = [pair(at, trial=trial) for trial in range(1, 9) for at in range(400)]
-    made = pages(record_pages.Booklet.of({"quay": many}, {}))
+    made = pages(record_pages.AnswerIndex.of({"quay": many}, {}))
     assert len(made) > 2
     assert max(len(page.encode()) for page in made.values()) < 420_000

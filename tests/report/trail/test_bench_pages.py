@@ -99,7 +99,7 @@ def test_a_question_leads_to_its_call_and_to_every_answer_and_measurements_too()
 
 def test_measurements_count_what_they_rest_on():
     episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().results)]
-    trail = portbench.BenchTrail.of(run().answers, episodes)
+    trail = portbench.BenchProvenance.of(run().answers, episodes)
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")

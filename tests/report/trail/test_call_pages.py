@@ -113,12 +113,12 @@ def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
 
 def judged(
     judge: str, care: float, call: record_pages.AskedCall, *quotes: str, rubric: str = "r"
-) -> record_pages.Asked:
+) -> record_pages.JudgeCall:
     given = Judgment(
         trajectory="d1", judge=judge, family=judge, rubric=rubric, trial=1, status="ok", scores={"care": care},
         call_key=call.key, evidence=quotes, lookahead_check="unsure",
     )  # fmt: skip
-    return record_pages.Asked(call.key, Linked(judge, f"judgments/{judge}.html#j1"), given)
+    return record_pages.JudgeCall(call.key, Linked(judge, f"judgments/{judge}.html#j1"), given)
 
 
 def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():

@@ -36,8 +36,8 @@ def outlines() -> dict[str, Outline]:
 
 
 @cache
-def trail() -> record_pages.Trail:
-    return record_pages.Trail.of(run())
+def trail() -> record_pages.StudyProvenance:
+    return record_pages.StudyProvenance.of(run())
 
 
 def labelled(name: str, **labels: str):
@@ -65,7 +65,7 @@ def test_pages_are_whole_small_and_lead_to_rows():
 def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
     base = run()
     many = [judgment(one, "quay-1", "quay", trial) for trial in range(1, 41) for one in base.decisions]
-    shelf = record_pages.Trail.of(replace(base, judgments={"panel": many}, texts=base.decisions))
+    shelf = record_pages.StudyProvenance.of(replace(base, judgments={"panel": many}, texts=base.decisions))
     [group] = shelf.groups
     assert len(group.pages) > 2
     assert sorted(map(record_pages.anchor, group.judgments)) == sorted(map(record_pages.anchor, many))
@@ -78,7 +78,7 @@ def test_rows_stand_by_agent_and_date_and_never_by_score():
         order = [(one.trajectory.startswith("cell"), shelf.records[one.trajectory].agent.id) for one in group.judgments]
         assert order == sorted(order)
     turned = {part: list(reversed(rows)) for part, rows in run().judgments.items()}
-    assert record_pages.Trail.of(replace(run(), judgments=turned)).groups == shelf.groups
+    assert record_pages.StudyProvenance.of(replace(run(), judgments=turned)).groups == shelf.groups
 
 
 def test_judgments_without_scores_are_named_with_the_reason():

@@ -19,7 +19,7 @@ def record(at: int, **more) -> season_pages.SeasonRecord:
 
 
 def pages(*records: season_pages.SeasonRecord) -> dict[str, str]:
-    return dict(season_pages.season_record_pages(season_pages.SeasonTrail(records, None), FRAME))
+    return dict(season_pages.season_record_pages(season_pages.SeasonProvenance(records, None), FRAME))
 
 
 def test_every_record_has_one_row_and_kinds_have_pages_of_their_own():

@@ -1,4 +1,4 @@
-"""Networked sources of prices and macro series: each an optional client, asked politely, answered by a snapshot."""
+"""Networked sources of prices and macro series: optional clients, called with retries, that return snapshots."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import Asking, Fetch, Progress, Request, RetryPolicy, ServiceUnavailable, Source
 from assaymark.records import canonical_json, sha256_text
 
-# One question to one networked source, answered by a snapshot or by every reason why not
+# One request to one networked source returns a snapshot or raises with all problems
 
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {source.name: source for source in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
 )
-"""The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
+"""The networked sources by name, each with its data, requirements, options, licence note and package extra."""
 
 _FETCH: Mapping[str, Fetch] = {
     "yfinance": bars.fetch_yahoo, "fred": fred.fetch, "alfred": fred.fetch_vintages, "ccxt": bars.fetch_exchange,
     "huggingface": huggingface.fetch,
 }  # fmt: skip
 
-# The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
+# The client libraries keep process-wide sessions, which are replaced during a request.
 _ONE_AT_A_TIME = Lock()
 
 
 def _silent(what: str, done: int, total: int, /) -> None:
-    """The progress of work that nobody watches."""
+    """Ignore progress."""
 
 
 def pull(
     source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Snapshot:
-    """What a networked source says now, as one snapshot."""
+    """Fetch the current data of a networked source as one snapshot. Raises `InputError` with all problems."""
     service = _known(source, request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
     tables, notes = _answered(service.name, lambda: _FETCH[service.name](request, asking))
-    # The same answer on one day has one name.
+    # The same answer on one day has the same name.
     contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     name = f"{service.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(service.name, now, request.as_query(), service.licence, notes)
@@ -56,7 +56,7 @@ def pull(
 def pull_questions(
     request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Questions:
-    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
+    """Fetch a file of questions (JSON Lines) of a dataset, such as PortBench-QA, into ``folder``, with a file of its
     provenance."""
     service = _known("huggingface", request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
@@ -64,7 +64,7 @@ def pull_questions(
 
 
 def _known(source: str, request: Request, now: datetime) -> Source:
-    """The source of this name, unless the request is wrong."""
+    """Return the source of this name. Raises `InputError` if the request is invalid."""
     if source not in SOURCES:
         raise UnknownNameError("source", source, list(SOURCES))
     problems = SOURCES[source].problems(request)
@@ -76,7 +76,7 @@ def _known(source: str, request: Request, now: datetime) -> Source:
 
 
 def _answered(source: str, ask: Callable[[], T]) -> T:
-    """What ``ask`` returns. What it raises is raised anew from here: the frames below held the key."""
+    """Return the result of ``ask``. Its errors are raised anew, because the frames of their tracebacks hold the key."""
     failed: AssayError
     with _ONE_AT_A_TIME:
         try:

@@ -1,4 +1,4 @@
-"""Daily bars: of what has a symbol through the client `yfinance`, of spot pairs of an exchange through `ccxt`."""
+"""Daily bars: of listed instruments through the client `yfinance`, of spot pairs of an exchange through `ccxt`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _kept(
     what: str, request: Request, asking: Asking, series_of: Callable[[str], DailySeries],
     noted: Callable[[DailySeries, DailySeries], str],
 ) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
-    """All series within the days asked for, with notes; refused as a whole when one of them has a problem."""
+    """Fetch all series within the requested days, with notes. Raises `InputError` if any of them has a problem."""
     fetched: list[DailySeries] = []
     problems: list[Problem] = []
     notes = []
@@ -44,7 +44,7 @@ def _kept(
         notes.append(noted(series, trimmed))
         problems += service.series_problems(trimmed)
         fetched.append(trimmed)
-    # What cannot be true of series together: more than one currency, or a last day with half of them
+    # Problems of all series together: more than one currency, or a last day with less than half of them
     currencies: dict[str, list[str]] = {}
     for daily in fetched:
         currencies.setdefault(daily.currency, []).append(daily.id)
@@ -96,7 +96,7 @@ _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volu
 
 
 def fetch_yahoo(request: Request, asking: Asking) -> Draft:
-    """Daily bars of every symbol of the request."""
+    """Fetch daily bars of every symbol of the request."""
     problems = []
     for name, value in request.options.items():
         if name.startswith("class.") and value not in CLASSES:
@@ -123,7 +123,7 @@ def fetch_yahoo(request: Request, asking: Asking) -> Draft:
 
 
 def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
-    """One symbol as the client service.library hands it over."""
+    """Fetch one symbol through the client."""
     exceptions = client.exceptions
     try:
         last = request.last(asking.now) + timedelta(days=1)
@@ -131,9 +131,9 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
             ticker = client.Ticker(symbol, session=session)
             frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
             answer = ticker.get_history_metadata(repair=False)
-            # One by one: some keys of it are a question of their own to the service.
+            # One by one, since some of its keys cause a separate request to the service.
             meta = {name: answer.get(name) for name in _SAID}
-        # One symbol from the client's table and what it says about the instrument.
+        # Convert the client's table and its metadata of the instrument.
         kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
         chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
         if chosen is None:
@@ -146,7 +146,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         adjusted = frame["Adj Close"].to_numpy(dtype=float)
         splits = frame["Stock Splits"].to_numpy(dtype=float)
         splits = np.where(splits > 0.0, splits, 1.0)
-        # The service states earlier days in units of today; later splits make them those of their day again.
+        # The service states earlier days in today's units; undo later splits to restore traded prices.
         since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
         bars = {name: array / since if name == "volume" else array * since for name, array in bars.items()}
         paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
@@ -155,7 +155,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
             CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
             for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
         )
-        # The client hands over a time; no day where the service does not say it.
+        # The client returns a time, or nothing if the service does not state it.
         first = meta.get("firstTradeDate")
         listed = first.date() if isinstance(first, datetime) and first == first else None
         late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
@@ -178,7 +178,7 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
 
 @contextmanager
 def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
-    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
+    """Yield a session of the client's own transport with the retry policy; the client is restored afterwards."""
     transport, data = service.library("curl_cffi", YAHOO.extra), service.library("yfinance.data", YAHOO.extra)
     config = service.library("yfinance.config", YAHOO.extra).YfConfig
     session = transport.requests.Session(
@@ -202,8 +202,8 @@ def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
                 service.checked_answer(answer.status_code, answer.headers, answer.content)
             return answer
 
-        # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
-        # A failure of theirs is handed on as one of connection, after which the client goes on without.
+        # Cookies, crumbs and profiles are optional for the client, so they are requested once.
+        # Their failure is raised as a connection error, after which the client continues without them.
         if data_wanted:
             return service.with_retries(once, manners)
         try:
@@ -228,7 +228,7 @@ _TOO_LARGE = 63
 """libcurl's CURLE_FILESIZE_EXCEEDED."""
 
 
-# Exchanges of coins
+# Crypto exchanges
 
 _EXCHANGE_NOTES = (
     "a day is a UTC day and its bar is known at its end",
@@ -251,7 +251,7 @@ _MOST_PAGES = 400
 
 
 def fetch_exchange(request: Request, asking: Asking) -> Draft:
-    """Daily bars of every pair of the request."""
+    """Fetch daily bars of every pair of the request."""
     module, name = service.library("ccxt", CCXT.extra), request.options.get("exchange", "")
     if not name:
         raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
@@ -260,11 +260,11 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     if (frame := request.options.get("timeframe", "1d")) != "1d":
         what = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
         raise InputError("source ccxt", [Problem("option timeframe", what)])
-    # Spot only, where the client can be told: the lists of derivatives are long and of no use here.
+    # Spot only, if the client supports that: the lists of derivatives are long and not needed.
     exchange = getattr(module, name)({"enableRateLimit": False, "options": {"fetchMarkets": {"types": ["spot"]}}})
     if not exchange.has.get("fetchOHLCV") or "1d" not in (exchange.timeframes or {}):
         raise InputError("source ccxt", [Problem("option exchange", f"{name} gives no daily bars")])
-    # The pause between questions is the exchange's own; the client would wait it out by the clock of this machine.
+    # The pause between requests is the exchange's own; the client's rate limiter would use the clock of this machine.
     pause, endpoint = exchange.rateLimit / 1000, request.options.get("endpoint")
     exchange.session.request = _polite(exchange.session.request, asking.manners, pause, endpoint)
     markets = _call(exchange, exchange.load_markets, asking.manners)
@@ -292,7 +292,7 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
 
 
 def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:
-    """All bars of one pair, page by page; a page that brings nothing new is the last."""
+    """Fetch all bars of one pair, page by page; a page without new bars is the last."""
     since = int(datetime.combine(request.first, datetime.min.time(), UTC).timestamp()) * 1000
     end = int(datetime.combine(request.last(asking.now), datetime.min.time(), UTC).timestamp()) * 1000
     limit = exchange.feature_value(pair, "fetchOHLCV", "limit")
@@ -319,14 +319,14 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     days = table[:, 0].astype("datetime64[ms]").astype("datetime64[D]")
     bars = {name: table[:, place] for place, name in enumerate(FIELDS, start=1)}
     quote, stamp = one_line(market.get("quote")), market.get("created")
-    # The day on which the exchange says that it listed a pair, if it does.
+    # The listing day that the exchange states, if any.
     listed = datetime.fromtimestamp(stamp / 1000, UTC).date() if isinstance(stamp, int) and 0 < stamp < 1e13 else None
     name, factor = f"{one_line(market.get('base'))} in {quote}", np.ones(days.size)
     return DailySeries(pair, "CR", "spot", name, quote, listed, days, bars, factor, (), service.END_OF_DAY)
 
 
 def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
-    """One question to the client. What the exchange says in an answer of its own about being busy is heeded too."""
+    """Make one request with the client. Answers in which the exchange says that it is busy are retried too."""
     errors = service.library("ccxt", CCXT.extra)
 
     def once() -> Any:
@@ -345,7 +345,7 @@ def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
 
 
 def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None) -> Any:
-    """The session's way to ask, with attempts, limits and checks around it."""
+    """Wrap the session's ``request`` with retries, limits and checks."""
     failures = service.library("requests", CCXT.extra).RequestException
 
     def request(method: str, url: str, **rest: Any) -> Any:
@@ -361,7 +361,7 @@ def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None
                         size += len(part)
                         service.checked_size(size, manners)
                         parts.append(part)
-                answer._content = b"".join(parts)  # where the client looks for it
+                answer._content = b"".join(parts)  # the attribute that the client reads
             except failures as exc:
                 raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
             service.checked_answer(answer.status_code, answer.headers, answer.content)

@@ -1,4 +1,4 @@
-"""Macro series through the client `fredapi`: the values of today (``fred``) and every vintage (``alfred``)."""
+"""Macro series through the client `fredapi`: current values (``fred``) and all vintages (``alfred``)."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ ALFRED = service.Source(
 )  # fmt: skip
 
 LAGS: Mapping[str, int] = {"D": 1, "W": 7, "BW": 7, "M": 35, "Q": 60, "SA": 90, "A": 120}
-"""Days from the end of a period until its value counts as published, by frequency, where vintages are not asked for.
-Cautious: most series are out sooner."""
+"""Assumed release lag by frequency, in days from the end of a period, if vintages are not requested. Conservative:
+most series are published sooner."""
 
 STALE: Mapping[str, int] = {"D": 10, "W": 21, "BW": 35, "M": 75, "Q": 170, "SA": 290, "A": 500}
-"""Days after the end of its period for which a value may still be shown: a period, its lag and some more."""
+"""Days after the end of its period for which a value is current, by frequency: a period, its lag and a margin."""
 
 _MONTHS = {"M": 1, "Q": 3, "SA": 6, "A": 12}
 
@@ -68,7 +68,7 @@ ALFRED_NOTES = ("a value counts as known from the end of its vintage's day (UTC)
 
 
 def fetch(request: Request, asking: Asking) -> Draft:
-    """The values of today."""
+    """Fetch the current values."""
     days = request.options.get("lag_days")
     if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 4):
         raise InputError("source fred", [Problem("option lag_days", f"must be a whole number of days (got {days!r})")])
@@ -86,7 +86,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
 
 
 def fetch_vintages(request: Request, asking: Asking) -> Draft:
-    """Every vintage of every value."""
+    """Fetch all vintages of all values."""
     bounds: dict[str, str | None] = {}
     for name in ("vintages_from", "vintages_to"):
         text = request.options.get(name)
@@ -101,7 +101,7 @@ def fetch_vintages(request: Request, asking: Asking) -> Draft:
         dates = np.array([stamp.date() for stamp in frame["date"]], dtype="datetime64[D]")
         periods = _period_ends(dates, info["frequency_short"])
         vintages = [stamp.date() for stamp in frame["realtime_start"]]
-        # A missing value is a missing time to the client's table, as it holds times beside values.
+        # The client's table has a missing time for a missing value, since it mixes times and values.
         values = [np.nan if cell != cell else float(cell) for cell in frame["value"]]
         records = [
             (period.item(), vintage, value)
@@ -119,7 +119,7 @@ def fetch_vintages(request: Request, asking: Asking) -> Draft:
 
 
 def _end_of(day: date) -> int:
-    """The end of a day, in seconds since 1970 in UTC."""
+    """Return the end of a day, in seconds since 1970 in UTC."""
     return int((np.datetime64(day) + 1).astype("datetime64[s]").astype(np.int64))
 
 
@@ -127,12 +127,12 @@ def _draft(
     name: str, request: Request, asking: Asking,
     rows: Callable[[Any, str, Mapping[str, str]], Iterator[dict[str, Any]]], notes: tuple[str, ...],
 ) -> Draft:  # fmt: skip
-    """All series as one table; refused as a whole when one of them has a problem."""
+    """Fetch all series as one table. Raises `InputError` if any of them has a problem."""
     source, key = f"source {name}", request.secret("api_key")
     if key is None:
         raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
                                           "FRED_API_KEY, or the option api_key")])  # fmt: skip
-    # The client, with its one way to ask replaced by a polite one
+    # The client, with its one request method replaced by one with retries
     module = service.library("fredapi", FRED.extra)
     client = module.Fred(api_key=key)
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
@@ -161,7 +161,7 @@ def _draft(
         except Exception as exc:
             problems.append(Problem(symbol, service.unreadable("the reply", exc, key)))
             continue
-        # A series without any value, or with an infinite one, is refused.
+        # Refuse a series without values, with infinite ones, or with duplicates.
         twice = len(usable) - len({(row["ref_period"], row["start"]) for row in usable})
         if not usable:
             problems.append(Problem(symbol, "has no value in the days asked for"))
@@ -182,24 +182,24 @@ def _draft(
 
 
 class _Refused(Exception):
-    """What the service says against one series."""
+    """The service refuses one series."""
 
 
 def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
-    """The last day of each period: the service names months, quarters and years by their first day."""
+    """Return the last day of each period, since the service names months, quarters and years by their first day."""
     if every not in _MONTHS:
         return dates
     return np.asarray((dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1)
 
 
 def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
-    """One answer, read as the service's XML. The address holds the key, so no error of the transport leaves here."""
+    """Fetch one answer and parse its XML. No transport error leaves this function, because the URL holds the key."""
     failure, status, headers, body = "", 0, {}, b""
     try:
         try:
             opened = urllib.request.urlopen(url, timeout=manners.timeout)
         except urllib.error.HTTPError as exc:
-            opened = exc  # an answer, whatever its status
+            opened = exc  # an answer with an error status
         with opened as reply:
             status, headers, body = reply.status, dict(reply.headers), reply.read(manners.most_bytes + 1)
             if reply.length and len(body) <= manners.most_bytes:
@@ -210,8 +210,8 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
         raise TransientError(failure)
     service.checked_size(len(body), manners)
     service.checked_answer(status, headers, body)
-    # The root of an answer; an error that the service names becomes ours.
-    # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
+    # Parse the answer; an error that the service reports is raised.
+    # A zero byte means a wider encoding, in which these markers would have other bytes.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:
         raise ServiceUnavailable(
             "the answer declares a document type or is in a strange encoding; the service does neither: it is not read"

@@ -1,4 +1,4 @@
-"""Files of datasets through the client `huggingface_hub`: one file, of one commit, with where it is from."""
+"""Files of datasets through the client `huggingface_hub`: one file of one commit, with its provenance."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SOURCE = service.Source(
 def fetch_file(
     request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]
 ) -> tuple[Path, str, str, tuple[str, str]]:
-    """One file of a dataset, below ``folder``: where it lies now, its name, its commit, and notes on it."""
+    """Download one file of a dataset into ``folder``. Returns its path, its name, its commit, and notes."""
     hub = service.library("huggingface_hub", SOURCE.extra)
     repo, token = request.options.get("repo", ""), request.secret("token")
     if not repo:
@@ -82,7 +82,7 @@ def fetch_file(
     service.checked_size(Path(path).stat().st_size, asking.manners)
     with Path(path).open("rb") as handle:
         service.checked_data(handle.read(512))
-    # What the dataset's own card says about its licence.
+    # The licence stated in the dataset's card.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
     licence = one_line(stated[0]) if stated else "not stated"
     notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
@@ -90,7 +90,7 @@ def fetch_file(
 
 
 def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Callable[[], Any]) -> Any:
-    """One question to the client; its errors carry addresses and headers, so none of them leaves here."""
+    """Make one request with the client. Its errors are converted, because they contain addresses and headers."""
     errors = hub.errors
 
     def once() -> Any:
@@ -122,14 +122,14 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
 
 
 def _cut(exc: BaseException) -> bool:
-    """Whether the connection broke while an answer was read, or it came out shorter than it said."""
+    """True if the connection broke while an answer was read, or the answer was shorter than announced."""
     kinds = {kind.__name__ for kind in type(exc).__mro__}
     return bool(kinds & {"TransportError"}) or "Consistency check failed" in str(exc)
 
 
 @contextmanager
 def _client(manners: RetryPolicy) -> Iterator[None]:
-    """The client's transport asks with manners while this lasts, and shows no bars of its own."""
+    """Make the client's transport use the retry policy, and hide its progress bars, while the context lasts."""
     http, progress, constants = (
         service.library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
     )
@@ -143,7 +143,7 @@ def _client(manners: RetryPolicy) -> Iterator[None]:
         return client
 
     http.set_client_factory(factory)
-    constants.HF_HUB_DISABLE_XET = True  # its own transport knows neither our timeouts nor our limits
+    constants.HF_HUB_DISABLE_XET = True  # that transport ignores our timeouts and limits
     if not quiet:
         progress.disable_progress_bars()
     try:
@@ -156,7 +156,7 @@ def _client(manners: RetryPolicy) -> Iterator[None]:
 
 
 def _polite(plain: Any, manners: RetryPolicy) -> Any:
-    """The transport's way to send, with attempts, limits and checks around it."""
+    """Wrap the transport's ``send`` with retries, limits and checks."""
 
     def send(request: Any, *, stream: bool = False, **rest: Any) -> Any:
         def once() -> Any:
@@ -184,7 +184,7 @@ def _polite(plain: Any, manners: RetryPolicy) -> Any:
 
 
 def _limited(plain: Any, manners: RetryPolicy) -> Any:
-    """An answer's parts, as long as they are not too much."""
+    """Wrap an iterator over the parts of an answer with the size limit."""
 
     def parts(*args: Any, **rest: Any) -> Iterator[bytes]:
         size = 0
@@ -194,7 +194,7 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
                 service.checked_size(size, manners)
                 yield part
         except Exception as exc:
-            # Not an error of the transport any more: the client would ask again by a clock and count of its own.
+            # Converted, because the client would retry transport errors by its own policy.
             if _cut(exc):
                 raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
             raise
@@ -203,7 +203,7 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
 
 
 def fetch(request: Request, asking: Asking) -> Draft:
-    """The one CSV or Parquet file of a dataset as a snapshot's tables."""
+    """Fetch the one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
         path, _, _, notes = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
@@ -215,7 +215,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
 
 
 PORTBENCH_ITEMS = 6_269
-"""How many questions PortBench says that its file holds (abstract)."""
+"""The number of questions in PortBench's file, as stated in its abstract."""
 
 _LONGEST_LINE = 4 << 20
 _MOST_PROBLEMS = 20
@@ -223,7 +223,7 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A file of questions on this disk: one JSON object a line."""
+    """A downloaded file of questions, one JSON object per line, with its provenance."""
 
     path: Path
     provenance: Path
@@ -233,7 +233,7 @@ class Questions:
 
 
 def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions:
-    """Fetch a file of questions into ``folder``; a file that is no JSON Lines is refused and leaves nothing there."""
+    """Fetch a file of questions into ``folder``; one that is not JSON Lines is refused and nothing is written."""
     with TemporaryDirectory() as place:
         fetched, name, commit, card = fetch_file(request, asking, Path(place), (".jsonl",))
         data = fetched.read_bytes()
@@ -259,7 +259,7 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
 
 
 def counted(data: bytes, name: str) -> int:
-    """How many questions a file holds."""
+    """Count the questions in a file. Raises `InputError` for lines that are not JSON objects."""
     problems: list[Problem] = []
     items = 0
     for number, line in enumerate(data.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""What a source is asked for, and what it hands back before it becomes a snapshot."""
+"""Requests to data sources: parameters, retries and checks of answers, and the tables made from their bars."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from assaymark.records import JSON, repeated
 T = TypeVar("T")
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Answers after which the same question may be asked again."""
+"""Status codes after which a request may be retried."""
 
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """What is bearable on both sides."""
+    """Limits of a request to a source: attempts, waits and timeout in seconds, and size of an answer in bytes."""
 
     attempts: int = 4
     first_wait: float = 2.0
@@ -44,7 +44,7 @@ class RetryPolicy:
 
 
 class TransientError(Exception):
-    """One attempt failed in a way the next may not. ``wait`` is how many seconds the service asks for, if it says."""
+    """A transient failure of one attempt. ``wait`` is the wait in seconds that the service asks for, if any."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -52,11 +52,11 @@ class TransientError(Exception):
 
 
 class ServiceUnavailable(Exception):
-    """The service as a whole cannot be used now: its one line says why. Becomes an `InputError` in `pull`."""
+    """The service cannot be used now, for a reason in one line. Becomes an `InputError` in `pull`."""
 
 
 def with_retries(ask: Callable[[], T], manners: RetryPolicy) -> T:
-    """What ``ask`` returns, asked again after `TransientError` as far as manners go."""
+    """Return the result of ``ask``, retried after `TransientError` within the limits of ``manners``."""
     reason = "was never asked"
     for attempt in range(manners.attempts):
         try:
@@ -75,7 +75,7 @@ def with_retries(ask: Callable[[], T], manners: RetryPolicy) -> T:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, or None where there is none that can be read."""
+    """Return the wait in seconds of a ``Retry-After`` header, or None without a valid one."""
     named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
     after = named.get("retry-after", "")
     if after.isascii() and after.isdigit() and len(after) < 10:
@@ -87,26 +87,26 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def checked_status(status: int, headers: Mapping[str, str]) -> None:
-    """Raise `TransientError` for an answer after which the question may be asked again."""
+    """Raise `TransientError` for a status after which the request may be retried."""
     if status in AGAIN:
         reason = "too many requests" if status == 429 else "the service is not available"
         raise TransientError(f"{reason} (status {status})", asked_wait(headers))
 
 
 def checked_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Raise unless an answer holds data; see `checked_status` and `checked_data`."""
+    """Raise unless an answer has data; see `checked_status` and `checked_data`."""
     checked_status(status, headers)
     checked_data(body)
 
 
 def checked_size(size: int, manners: RetryPolicy) -> None:
-    """Raise `ServiceUnavailable` for an answer that is larger than is read."""
+    """Raise `ServiceUnavailable` for an answer above the size limit."""
     if size > manners.most_bytes:
         raise ServiceUnavailable(f"the answer is larger than {manners.most_bytes:,} bytes, the most that is read")
 
 
 def checked_data(body: bytes) -> None:
-    """Raise `ServiceUnavailable` for a page where data were asked for: a sign-in, an error page, a proxy's notice."""
+    """Raise `ServiceUnavailable` for an HTML page in place of data, such as a sign-in, an error or a proxy's notice."""
     start = body[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
         raise ServiceUnavailable(
@@ -115,19 +115,19 @@ def checked_data(body: bytes) -> None:
 
 
 def through(endpoint: str | None, url: str) -> str:
-    """An address of a service, or the same at the gateway that is asked in its place: ENDPOINT/<host>/<path>."""
+    """Return the address of a service, or its form at a gateway: ENDPOINT/<host>/<path>."""
     place = urlsplit(url)
     query = f"?{place.query}" if place.query else ""
     return f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
 
 
 def unreadable(reply: str, exc: Exception, *hidden: str | None) -> str:
-    """That a client cannot read a reply: it indexes into whatever it was sent, so any error there is can be the end."""
+    """Return the message that a client cannot parse a reply; clients can fail with any exception then."""
     return f"{reply} cannot be read ({type(exc).__name__}: {one_line(exc, *hidden)})"
 
 
 def one_line(text: object, *hidden: str | None) -> str:
-    """Foreign text for a message: one line, printable, short, and without what must stay hidden."""
+    """Return external text for a message: one printable, short line without the ``hidden`` secrets."""
     shown = str(text)
     for secret in filter(None, hidden):
         shown = shown.replace(secret, "***")
@@ -136,7 +136,7 @@ def one_line(text: object, *hidden: str | None) -> str:
 
 
 def library(name: str, extra: str) -> Any:
-    """The client library of a source."""
+    """Import the client library of a source. Raises `InputError` if it is not installed."""
     try:
         return import_module(name)
     except ModuleNotFoundError as exc:
@@ -148,7 +148,7 @@ def library(name: str, extra: str) -> Any:
 
 @contextmanager
 def outdated_uses_of(client: str) -> Iterator[None]:
-    """Leave out warnings that a client library uses another library in an outdated way: nobody here can mend that."""
+    """Suppress deprecation warnings about the code of a client library, which we cannot change."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=rf"{client}(\.|$)")
         warnings.filterwarnings("ignore", category=FutureWarning, module=rf"{client}(\.|$)")
@@ -156,15 +156,15 @@ def outdated_uses_of(client: str) -> Iterator[None]:
 
 
 SECRETS = ("api_key", "token")
-"""Options whose values are never shown and never stored."""
+"""Options whose values are never displayed or stored."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the kind of items, the number done and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Request:
-    """What is wanted of a source: symbols, the first and last day (both inclusive), and the source's own options."""
+    """A request to a source: symbols, first and last day (both inclusive), and the source's own options."""
 
     symbols: tuple[str, ...] = ()
     start: date | None = None
@@ -177,20 +177,20 @@ class Request:
 
     @property
     def first(self) -> date:
-        """The first day of bars: ``start``, or the first day of the embedded market where none was given."""
+        """The first day of bars: ``start``, or by default the first day of the embedded market."""
         return self.start or FIRST_DAY
 
     def last(self, now: datetime) -> date:
-        """The last day of bars: ``end``, or today (UTC) where that is earlier or no end was given."""
+        """The last day of bars: ``end`` or today (UTC), whichever is earlier."""
         today = now.astimezone(UTC).date()
         return min(self.end, today) if self.end else today
 
     def secret(self, name: str) -> str | None:
-        """The value of an option that must not be shown, or None."""
+        """Return the value of a secret option, or None."""
         return self.options.get(name) or None
 
     def as_query(self) -> dict[str, JSON]:
-        """The request as it is written down beside the data: without secrets."""
+        """Return the request in the form that is stored with the data, without secrets."""
         return {
             "symbols": list(self.symbols),
             "start": self.start.isoformat() if self.start else None,
@@ -201,14 +201,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How one pull goes about it: the time it is made, its manners, and who is told how far it is."""
+    """The settings of one pull: its time, the retry policy and the progress callback."""
 
     now: datetime
     manners: RetryPolicy
     progress: Progress
 
     def each(self, what: str, symbols: Sequence[str]) -> Iterator[str]:
-        """The symbols one after the other, with word of how far it is."""
+        """Yield the symbols one by one and report progress."""
         for done, symbol in enumerate(symbols):
             self.progress(what, done, len(symbols))
             yield symbol
@@ -216,15 +216,15 @@ class Asking:
 
 
 Draft = tuple[Mapping[str, Any], tuple[str, ...]]
-"""Tables without the name of their snapshot, which is made from them, and what a reader must know about them."""
+"""Tables without the name of their snapshot, which is derived from them, and notes about them."""
 
 Fetch = Callable[[Request, Asking], Draft]
-"""A source: it raises `InputError` with every problem, or `ServiceUnavailable` where the service is down."""
+"""Fetches from a source; raises `InputError` with all problems, or `ServiceUnavailable` if the service is down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One networked source: what it gives, what it needs, and under which terms."""
+    """One networked source: its data, requirements, options and licence terms."""
 
     name: str
     extra: str
@@ -237,7 +237,7 @@ class Source:
     key_option: str | None = None
 
     def problems(self, request: Request) -> list[Problem]:
-        """What is wrong with a request before anything is sent."""
+        """Return the problems with a request, before anything is sent."""
         faults = []
         if self.symbols and not request.symbols:
             faults.append(Problem("symbols", f"at least one is needed: {self.needs}"))
@@ -269,7 +269,7 @@ PRICES = ("open", "high", "low", "close")
 
 @dataclass(frozen=True, slots=True)
 class DailySeries:
-    """The bars of one instrument as a source gave them."""
+    """Daily bars of one instrument from a source."""
 
     id: str
     asset_class: AssetClass
@@ -285,11 +285,11 @@ class DailySeries:
 
     @property
     def known_at(self) -> np.ndarray:
-        """When each bar became known, int64 seconds since 1970 in UTC."""
+        """The time at which each bar became known, int64 seconds since 1970 in UTC."""
         return np.asarray(self.days.astype("datetime64[D]").astype(np.int64) * 86_400 + self.complete_at)
 
     def within(self, first: date, last: date, now: datetime) -> DailySeries:
-        """The bars of these days, without those whose day is not over yet at ``now``."""
+        """Return the bars from ``first`` to ``last`` whose day is over at ``now``."""
         chosen = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
         chosen &= self.known_at <= instant(now)
         bars = {name: values[chosen] for name, values in self.bars.items()}
@@ -298,7 +298,7 @@ class DailySeries:
 
 
 def series_problems(series: DailySeries) -> list[Problem]:
-    """What cannot be true of one series; each kind once, with its first place and how often."""
+    """Return the impossible values of one series: each kind once, with its first place and its count."""
     if not series.days.size:
         return [Problem(series.id, "has no bar in the days asked for")]
     problems = []
@@ -320,7 +320,7 @@ def series_problems(series: DailySeries) -> list[Problem]:
 
 
 def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
-    """The first place where something is wrong, with how many there are."""
+    """Return the first place of a problem with the number of places, or nothing."""
     places = np.flatnonzero(wrong)
     if not places.size:
         return []
@@ -329,7 +329,7 @@ def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str
 
 
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
-    """Bars and instruments as tables of a snapshot; the column of its name stays empty."""
+    """Return bars, instruments and actions as tables of a snapshot; the column with its name stays empty."""
     lengths = [asset.days.size for asset in series]
     whole: dict[str, Any] = {name: np.concatenate([asset.bars[name] for asset in series]) for name in FIELDS}
     whole |= {

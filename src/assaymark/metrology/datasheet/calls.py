@@ -1,4 +1,4 @@
-"""The calls of one judge as columns: checked all at once, then counted by task."""
+"""The pairwise calls of one judge as columns: checked together, then counted by task."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.records import PairCall, PairCondition
 
-# What two answers to one pair mean together: the direction-stability decomposition (Judge Datasheet section 3.3).
+# The direction-stability decomposition of the two answers to one pair (Judge Datasheet section 3.3).
 #
-# A verdict names a *slot*. The same slot in both orders is therefore the opposite of the same *content* in both orders:
-# the first follows the position, the second the text. Everything here starts from that table.
+# A verdict names a *slot*. Choosing the same slot in both orders is therefore the opposite of choosing the same
+# *content*: the first follows the position, the second the text. All counts here derive from that table.
 
 
 VERDICTS: Final = ("1", "2", "tie", "abstain", "invalid")
@@ -31,29 +31,29 @@ CODES: Final = {verdict: code for code, verdict in enumerate(VERDICTS)}
 """The code of each slot verdict."""
 
 OUTCOMES: Final = ("1", "2", "no preference", "invalid")
-"""What a call comes to: a valid abstention is no preference, as a tie is."""
+"""The outcomes of a call; a valid abstention is no preference, like a tie."""
 
 OUTCOME_OF: Final[Ints] = np.array([0, 1, 2, 2, 3])
-"""Outcome of each verdict code."""
+"""The outcome code of each verdict code."""
 
 CLASSES: Final = (
     "stable", "positional, slot 1", "positional, slot 2", "one-sided", "no preference", "other, one preference",
     "other, no preference",
 )  # fmt: skip
-"""What a pair comes to. A pair with an invalid call is one of the two others, and nothing else."""
+"""The classes of a pair. A pair with an invalid call is always in one of the two "other" classes."""
 
 STABLE, POSITIONAL_1, POSITIONAL_2, ONE_SIDED, NO_PREFERENCE, OTHER_PREFERENCE, OTHER_NONE = range(7)
 
 PREFERENCES: Final[Floats] = np.array([1.0, 1.0, 1.0, 0.5, 0.0, 0.5, 0.0])
-"""Share of a pair's two calls that are preferences, by class: the weights of eq. 7."""
+"""Share of a pair's two calls that are preferences, by class (the weights of eq. 7)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """Where raw false preference comes from, as shares of pairs (Judge Datasheet eqs. 2 to 7).
+    """The decomposition of raw false preference into shares of pairs (Judge Datasheet eqs. 2 to 7).
 
-    ``raw_false_preference = stable + positional + one_sided / 2 + other``, where ``other`` is what pairs with an
-    invalid call add, and ``stable + positional + one_sided + no_preference + other_pairs = 1``.
+    ``raw_false_preference = stable + positional + one_sided / 2 + other``, where ``other`` is the contribution of pairs
+    with an invalid call, and ``stable + positional + one_sided + no_preference + other_pairs = 1``.
     """
 
     raw_false_preference: float
@@ -67,7 +67,7 @@ class Decomposition:
 
 
 def pair_class(first: str, second: str) -> int:
-    """The class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1."""
+    """Return the class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1."""
     preferences = [verdict for verdict in (first, second) if verdict in ("1", "2")]
     if "invalid" in (first, second):
         return OTHER_PREFERENCE if preferences else OTHER_NONE
@@ -79,15 +79,15 @@ def pair_class(first: str, second: str) -> int:
 
 
 CLASS_OF: Final[Ints] = np.array([pair_class(a, b) for a, b in product(VERDICTS, VERDICTS)]).reshape(5, 5)
-"""Class of each pair of verdict codes [first, second]."""
+"""The class of each pair of verdict codes [first, second]."""
 
 
 def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
-    """Split same-quality preference into what follows the text and what follows the slot.
+    """Decompose preference between texts of the same quality into content-driven and position-driven shares.
 
-    A high raw rate alone says nothing about why. ``stable`` is the share of pairs in which one text won in both
+    A high raw rate alone does not show its cause. ``stable`` is the share of pairs in which one text won in both
     orders, ``positional`` the share in which one slot won in both, ``one_sided`` the share with a preference in one
-    order only. Other tools print positional / (stable + positional), which hides the one-sided pairs.
+    order only. Other tools report positional / (stable + positional), which hides the one-sided pairs.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
     >>> found.stable, found.positional, found.one_sided, found.raw_false_preference
     (0.25, 0.25, 0.25, 0.625)
     """
-    # Raise every word that is no verdict, and unequal lengths.
+    # Raise for every unknown verdict, and for unequal lengths.
     problems = [
         Problem(f"{name}[{i}]", f"must be one of {', '.join(VERDICTS)} (got {verdict!r})")
         for name, verdicts in (("first", first), ("second", second))
@@ -136,7 +136,7 @@ def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
 
 
 def decomposition_of(counts: Ints) -> Decomposition:
-    """`decompose` from the number of pairs in each class [7]."""
+    """Compute `decompose` from the number of pairs in each class [7]."""
     n = int(counts.sum())
     share = counts / n
     positional, other = counts[POSITIONAL_1] + counts[POSITIONAL_2], counts[OTHER_PREFERENCE] + counts[OTHER_NONE]
@@ -147,20 +147,20 @@ def decomposition_of(counts: Ints) -> Decomposition:
     )  # fmt: skip
 
 
-# The decomposition and the agreement of judges on columns of codes, for logs of millions of verdicts.
+# The decomposition, and the agreement of judges, on columns of codes, for logs of millions of verdicts.
 #
-# Codes are whole numbers from 0: judges, pairs, orders (0: u in slot 1, 1: v in slot 1), verdicts (places in
-# `VERDICTS`), tasks. Trials of a pair are pairs of their own: fold the trial into the pair code.
+# Codes are integers from 0: judges, pairs, orders (0: u in slot 1, 1: v in slot 1), verdicts (indices into
+# `VERDICTS`), tasks. Trials of a pair are separate pairs: include the trial in the pair code.
 
 
-_DENSE = 1 << 25  # (judge, pair) places up to which a table with a place for each is cheaper than sorting
-_NAMED = 5  # faulty rows that an error lists one by one
+_DENSE = 1 << 25  # (judge, pair) combinations up to which a dense table is cheaper than sorting
+_NAMED = 5  # faulty rows listed individually in an error
 _NONE = len(VERDICTS)
 
-_ASKED = range(len(OUTCOMES) + 1)  # the last stands for a call that was not asked
+_ASKED = range(len(OUTCOMES) + 1)  # the last code is a missing call
 _UNUSABLE, _EVEN = OUTCOMES.index("invalid"), OUTCOMES.index("no preference")
-_AHEAD = (1, -1, 0)  # which content each usable outcome puts ahead in the first order: u stands in slot 1
-# The outcome by content of a pair: 0 for u, 1 for v.
+_AHEAD = (1, -1, 0)  # the content preferred by each usable outcome in the first order, where u is in slot 1
+# The outcome of a pair by content: 0 for u, 1 for v.
 _CONTENT = np.array(
     [
         [
@@ -176,9 +176,9 @@ _CONTENT = np.array(
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """What the verdicts of J judges come to in G tasks.
+    """Counts of the verdicts of J judges in G tasks.
     ``pairs`` [J, G, 7] counts pairs by class (`CLASSES`), ``calls`` [J, G, 5] all calls by verdict (`VERDICTS`), and
-    ``incomplete`` [J] the pairs seen in one order only, which have no class."""
+    ``incomplete`` [J] the pairs shown in one order only, which have no class."""
 
     pairs: Ints
     calls: Ints
@@ -187,8 +187,8 @@ class VerdictCounts:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How two judges answered the same calls: ``tables`` [G, 4, 4] of outcomes (`OUTCOMES`), by task.
-    By content the first two outcomes are the contents u and v, and the units are pairs."""
+    """The joint outcomes of two judges on the same calls: ``tables`` [G, 4, 4] of `OUTCOMES`, by task.
+    If counted by content, the first two outcomes are the contents u and v, and the units are pairs."""
 
     first: int
     second: int
@@ -199,12 +199,12 @@ def decompose_arrays(
     judge_codes: ArrayLike, pair_codes: ArrayLike, order_codes: ArrayLike, verdict_codes: ArrayLike,
     task_codes: ArrayLike, *, tasks: int | None = None,
 ) -> VerdictCounts:  # fmt: skip
-    """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
+    """Count pairs by class for each judge and task, for `decompose` of a whole log at once."""
     columns = zip(("judge", "pair", "order", "verdict", "task"),
                   (judge_codes, pair_codes, order_codes, verdict_codes, task_codes), strict=True)  # fmt: skip
     judge, pair, order, verdict, task = _codes("decompose_arrays", dict(columns))
     judges, groups = _size(judge), max(_size(task), tasks or 0)
-    # A number for each (judge, pair) in each row, and how many numbers there are.
+    # The index of each row's (judge, pair), and the number of indices.
     unit, units = judge * _size(pair) + pair, _size(judge) * _size(pair)
     if units > _DENSE:
         names, unit = np.unique(unit, return_inverse=True)
@@ -231,7 +231,7 @@ def agreement_arrays(
     judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike,
     content: bool = False,
 ) -> tuple[Agreement, ...]:  # fmt: skip
-    """How every two judges answered the calls they have in common, by task."""
+    """Count the joint outcomes of every two judges on their common calls, by task."""
     columns = zip(
         ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
     )
@@ -258,7 +258,7 @@ def agreement_arrays(
 
 
 def _codes(source: str, columns: Mapping[str, ArrayLike]) -> list[Ints]:
-    """The columns as equally long arrays of codes within their ranges."""
+    """Check the columns and return them as equally long arrays of codes within their ranges."""
     top, arrays, problems = {"order": 1, "verdict": _NONE - 1}, [], []
     for name, values in columns.items():
         column = checks.array(source, f"{name}_codes", values)
@@ -286,8 +286,8 @@ def _size(codes: Ints) -> int:
 
 
 def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> None:
-    """Raise calls asked twice (more rows than places were filled; rows are looked for only then) and pairs in two
-    tasks."""
+    """Raise InputError for repeated calls (if there are more rows than cells filled; only then are they searched for)
+    and for pairs in two tasks."""
 
     def rows(mask: Bools) -> str:
         indices = np.flatnonzero(mask)
@@ -309,10 +309,10 @@ def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> No
 Words = NDArray[np.str_]
 
 BASE: Final = "tie-allowed"
-"""The instruction of the base arm."""
+"""The prompt variant of the base arm."""
 
 STRICT: Final = "strict"
-"""The instruction that asks for a tie wherever only the wording differs."""
+"""The prompt variant that asks for a tie if only the wording differs."""
 
 _CONDITIONS: Final[tuple[str, ...]] = get_args(PairCondition)
 
@@ -320,9 +320,9 @@ _CONDITIONS: Final[tuple[str, ...]] = get_args(PairCondition)
 @dataclass(frozen=True, slots=True)
 class CallTable:
     """The calls of one judge, one row per call, as codes.
-    ``better`` is the slot (0 or 1) in which the better text stood, -1 where neither is better, and 2 where a truth says
-    that they tie; ``pair`` numbers pairs,
-    ``order`` is 0 for u in slot 1. ``digest`` is a short hash of all calls, whatever their sequence."""
+    ``better`` is the slot (0 or 1) of the better text, -1 if neither is better, and 2 if the ground truth is a tie;
+    ``pair`` numbers the pairs, ``order`` is 0 for u in slot 1. ``digest`` is a short hash of all calls, independent of
+    their sequence."""
 
     judge: str
     tasks: tuple[str, ...]
@@ -340,13 +340,13 @@ class CallTable:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The instructions that were given, the base arm first."""
+        """The prompt variants used, the base arm first."""
         return tuple(sorted(np.unique(self.prompt).tolist(), key=lambda name: (name != BASE, name)))
 
     def where(
         self, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
     ) -> Ints:
-        """Rows of an arm, of one condition, variant and step or of all."""
+        """Return the rows of an arm, optionally of one condition, variant and step only."""
         mask = self.prompt == prompt
         if condition is not None:
             mask &= self.condition == condition
@@ -357,25 +357,25 @@ class CallTable:
         return np.flatnonzero(mask)
 
     def variants(self, rows: Ints) -> list[str]:
-        """The kinds of pairs among the rows, where they have one."""
+        """Return the non-empty variants among the rows."""
         return [name for name in np.unique(self.variant[rows]).tolist() if name]
 
     def steps(self, prompt: str) -> list[float]:
-        """The ladder steps that an arm has, in ascending order."""
+        """Return an arm's ladder steps in ascending order."""
         levels: list[float] = np.unique(self.delta[self.where(prompt, condition="ladder")]).tolist()
         return levels
 
     def by_task(self, rows: Ints, hit: Bools) -> Ints:
-        """Calls that hit and calls that did not [G, 2] in each task, of the given rows."""
+        """Count the hits and the misses [G, 2] among the given rows in each task."""
         places = self.task[rows] * 2 + np.where(hit, 0, 1)
         return np.bincount(places, minlength=2 * len(self.tasks)).reshape(-1, 2)
 
     def questions(self, rows: Ints) -> int:
-        """How many different questions (pair, order) the rows asked; trials repeat a question."""
+        """Count the distinct questions (pair, order) among the rows; trials repeat a question."""
         return int(np.unique(self.pair[rows] * 2 + self.order[rows]).size)
 
     def pairs(self, rows: Ints) -> VerdictCounts:
-        """Class counts of the pairs among the rows, each trial of a pair by itself."""
+        """Count the pairs among the rows by class, each trial of a pair separately."""
         units = self.pair[rows] * (self.trial.max(initial=0) + 1) + self.trial[rows]
         _, unit = np.unique(units, return_inverse=True)
         one = np.zeros(rows.size, dtype=np.int64)
@@ -383,7 +383,7 @@ class CallTable:
 
 
 def call_table(calls: Sequence[PairCall]) -> CallTable:
-    """One judge's calls as columns."""
+    """Convert one judge's calls to columns."""
     problems = list(_problems(calls))
     if problems:
         raise InputError("pair calls", problems)
@@ -411,16 +411,16 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
 
 
 def key_of(call: PairCall) -> str:
-    """The question as one text: pair, order, prompt and trial."""
+    """Return the question of a call as one text: pair, order, prompt and trial."""
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 
 OF_PAIR: Final = ("condition", "task", "delta", "better", "variant")
-"""What all calls about one pair have in common."""
+"""The fields that are equal in all calls about one pair."""
 
 
 def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
-    """Everything wrong with the calls, in their sequence."""
+    """Yield every problem with the calls, in their sequence."""
     if not len(calls):
         yield Problem("", "no calls; at least one is needed")
         return

@@ -1,4 +1,4 @@
-"""Counts by task as measurements of one judge: shares, kappa, and what the judge does with equal texts."""
+"""Measurements of one judge from counts by task: shares, kappa, null-pair preference and the decomposition."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, numb
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import JSON, Measurement, PairCall
 
-# Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.
+# Intervals for shares of calls and pairs clustered in tasks, and for other statistics over tasks.
 #
-# Calls of a task depend on each other: counted as independent, their intervals were 2.6 times too narrow on real
-# logs. `share_interval` was tried on tasks whose shares are drawn from beta and Dirichlet distributions: 5, 12, 20
-# and 60 tasks of 2, 6, or 4 to 23 units, shares from .01 to .99, correlations within tasks from 0 to .6. Stated 95 %
-# intervals held the truth in 93 to 100 % of runs, 98 % on average. With 40 units a task and rare shares that differ
-# much between tasks it can be 90 %: then the few tasks that hold the share are missing altogether.
+# Calls of a task are dependent: intervals that ignored this were 2.6 times too narrow on real logs. `share_interval`
+# was validated on tasks with shares drawn from beta and Dirichlet distributions: 5, 12, 20 and 60 tasks of 2, 6, or 4
+# to 23 units, shares from .01 to .99, correlations within tasks from 0 to .6. Nominal 95 % intervals covered the truth
+# in 93 to 100 % of runs, 98 % on average. With 40 units per task and rare shares that differ much between tasks,
+# coverage can be 90 %, because the few tasks with the rare outcome may be missing altogether.
 
 
 Ends = tuple[float, float]
 
 RESAMPLES = 2_000
-"""Draws of tasks where they are too many to enumerate."""
+"""Number of resamples of tasks if there are too many to enumerate."""
 
 LEAST_TASKS = 5
-"""Below this many tasks there is no bootstrap over them."""
+"""Minimum number of tasks for a bootstrap over tasks."""
 
 ENOUGH_TASKS = 10
-"""Below this many tasks a bootstrap is too narrow to be printed where something else can be: widened percentiles of a
-share held the truth in 88 to 93 of 100 runs with 5 tasks, in 94 to 98 with 10."""
+"""Minimum number of tasks for printing a bootstrap interval if another method exists: widened percentiles of a share
+covered the truth in 88 to 93 of 100 runs with 5 tasks, in 94 to 98 with 10."""
 
 LEAST_PAIRS = 10
-"""A share with fewer units than this on either side is too close to its edge for a bootstrap."""
+"""Minimum number of units on either side of a share for a bootstrap; with fewer it is too close to 0 or 1."""
 
 _FLAT = 1e-12
 _USABLE: Final = 3  # outcomes 1, 2 and no preference
@@ -72,7 +72,7 @@ _USABLE: Final = 3  # outcomes 1, 2 and no preference
 
 @dataclass(frozen=True, slots=True)
 class ShareInterval:
-    """Both ends or None, how they were found, and how many independent units the data are worth."""
+    """The two ends or None, their method, and the effective number of independent units."""
 
     low: float | None
     high: float | None
@@ -83,8 +83,8 @@ class ShareInterval:
 @dataclass(frozen=True, slots=True)
 class TaskBootstrap:
     """Draws of tasks with replacement, shared by all statistics over the same number of tasks.
-    Ends are percentiles taken further out than the level says, by the factor sqrt(G/(G-1)) and Student's t on G-1
-    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few tasks."""
+    Ends are percentiles at a higher level than nominal, by the factor sqrt(G/(G-1)) and Student's t on G-1 degrees of
+    freedom instead of the normal (Hesterberg 2015), because plain percentiles are too narrow for few tasks."""
 
     rng: np.random.Generator
     level: float = 0.95
@@ -92,14 +92,14 @@ class TaskBootstrap:
     _drawn: dict[int, tuple[Resamples, ...]] = field(default_factory=dict)
 
     def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
-        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample."""
+        """Compute the statistic of every resample [..., R] from summed columns [K, R]; also return the masses."""
         drawn = self._draws(sums.shape[0])
         rows = SMALL_PRODUCT // sums.size + 1
         parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
         return np.concatenate(parts, axis=-1), drawn[0].mass
 
     def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
-        """Widened percentile ends of a statistic over tasks, or None."""
+        """Compute the widened percentile ends of a statistic over tasks, or None."""
         if sums.shape[0] < LEAST_TASKS:
             return None
         values, mass = self.values(sums, statistic)
@@ -111,7 +111,7 @@ class TaskBootstrap:
         return (low, high) if high - low > _FLAT else None
 
     def words(self, tasks: int) -> str:
-        """How the interval over so many tasks was found."""
+        """Describe the method of the interval over this number of tasks."""
         drawn = self._draws(tasks)
         size = f"{'all ' if drawn[0].exact else ''}{sum(part.size for part in drawn)}"
         return f"task-cluster bootstrap, {size} resamples of {tasks} tasks, widened percentiles"
@@ -123,7 +123,7 @@ class TaskBootstrap:
 
 
 def widened(level: float, tasks: int) -> float:
-    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015)."""
+    """Return the percentile level at which a bootstrap over this many tasks covers ``level`` (Hesterberg 2015)."""
     z = math.sqrt(tasks / (tasks - 1)) * t_quantile(0.5 + level / 2, tasks - 1)
     return float(1 - 2 * scipy.special.ndtr(-z))
 
@@ -131,8 +131,8 @@ def widened(level: float, tasks: int) -> float:
 def share_interval(
     counts: Ints | Floats, weights: ArrayLike, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
-    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks (Clopper 1934,
-    Korn 1998, Zou 2008)."""
+    """Compute the interval of a weighted share of classified units (such as pairs of one class) clustered in tasks
+    (Clopper 1934, Korn 1998, Zou 2008)."""
     table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     table = table[table.sum(axis=1) > 0] * information
     if not table.size:
@@ -159,14 +159,14 @@ def share_interval(
 
 @lru_cache(maxsize=256)
 def _scale_of(weights: tuple[float, ...]) -> tuple[float, float, Floats, NDArray[np.bool_]]:
-    """Lowest weight, range, levels from 0 to 1, and which class has which level [K, L]; few scales are ever asked."""
+    """Return the lowest weight, the range, the levels from 0 to 1, and the class-by-level indicators [K, L]; cached."""
     levels, place = np.unique(np.array(weights), return_inverse=True)
     edge, width = float(levels[0]), float(np.ptp(levels))
     return edge, width, (levels - edge) / width, place[:, None] == np.arange(levels.size)
 
 
 def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
-    """Ends of a weighted share from counts by task [G, K] of two tasks or more; see `share_interval`."""
+    """Compute the ends of a weighted share from counts [G, K] of at least two tasks; see `share_interval`."""
     edge, width, unit, columns = _scale_of(tuple(weights.tolist()))
     tasks, counts = counts.shape[0], counts @ columns
     total = counts.sum(axis=0)
@@ -178,7 +178,7 @@ def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
         return edge + width * share * (1 - reach), edge + width * (share + (1 - share) * reach)
     without = total - counts
     sizes = without.sum(axis=1)
-    # Half a unit on either side keeps the odds of rare shares, in all tasks and without one of them, away from 0.
+    # Half a unit on either side keeps the odds of rare shares away from 0, in all tasks and without each task.
     odds = scipy.special.logit((unit @ total + unit.mean()) / (n + 1))
     others = scipy.special.logit((without @ unit + unit.mean()) / (sizes + 1))
     half = t_quantile(1 - tail, tasks - 1) * float(jackknife_se(odds, others))
@@ -192,7 +192,7 @@ def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
 
 
 def dispersion(counts: Floats) -> float:
-    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1."""
+    """Compute the overdispersion between tasks: Pearson's X2 over its degrees of freedom, at least 1."""
     table = counts[counts.sum(axis=1) > 0]
     table = table[:, table.sum(axis=0) > 0]
     tasks, classes = table.shape
@@ -208,7 +208,7 @@ CALLS, PAIRS = "calls", "pairs"
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """What all measurements of a judge share: its labels, the draws of tasks with their level, a hash of its calls."""
+    """Maker of one judge's measurements, with the common labels, bootstrap draws and a hash of the calls."""
 
     labels: Mapping[str, str]
     bootstrap: TaskBootstrap
@@ -216,7 +216,7 @@ class Estimator:
 
     @property
     def level(self) -> float:
-        """Coverage aimed at by every interval."""
+        """Nominal coverage of every interval."""
         return self.bootstrap.level
 
     def number(
@@ -224,7 +224,7 @@ class Estimator:
         state: str = "ok", detail: Mapping[str, JSON] | None = None,
         ends: tuple[float | None, float | None] | None = None, unit: str = "",
     ) -> Measurement:  # fmt: skip
-        """`assaymark.metrology.estimates.number` of this judge."""
+        """Make a measurement of this judge; see `assaymark.metrology.estimates.number`."""
         make = partial(Measurement, inputs=self.inputs)
         return number(
             make, name, {**self.labels, **labels}, value, count, method, state, detail, ends, self.level, unit
@@ -234,14 +234,14 @@ class Estimator:
         self, name: str, labels: Mapping[str, str], state: str, detail: Mapping[str, JSON] | None = None, n: int = 0,
         n_of: str = CALLS,
     ) -> Measurement:  # fmt: skip
-        """A measurement that has no value, and why."""
+        """Make a measurement without a value, with the reason."""
         return self.number(name, labels, None, (n, n_of), "none", state, detail)
 
     def calls(
         self, name: str, labels: Mapping[str, str], counts: Ints, what: str, questions: int | None = None,
         detail: Mapping[str, JSON] | None = None, n_of: str = CALLS,
     ) -> Measurement:  # fmt: skip
-        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
+        """Measure a share of calls with `share_interval`, from counts by task [G, 2] (hits, misses)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", detail, 0, n_of)
@@ -254,8 +254,8 @@ class Estimator:
         self, name: str, labels: Mapping[str, str], table: CallTable, rows: Ints, hit: Bools, what: str,
         detail: Mapping[str, JSON] | None = None, absent: str = "", questions: int | None = None,
     ) -> Measurement:  # fmt: skip
-        """The share of ``rows`` of a table that ``hit``, worth no more than the questions asked; ``absent``: why none.
-        The detail is how many calls gave each verdict, unless there is another."""
+        """Measure the share of ``rows`` that ``hit``, with the precision of ``questions`` independent calls; ``absent``
+        is the reason if there are no rows. The default detail counts the calls by verdict."""
         if absent and not rows.size:
             return self.missing(name, labels, absent, detail)
         asked = table.questions(rows) if questions is None else questions
@@ -266,7 +266,7 @@ class Estimator:
         self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str,
         detail: Mapping[str, JSON] | None = None, information: float = 1.0, n_of: str = PAIRS,
     ) -> Measurement:  # fmt: skip
-        """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
+        """Measure a weighted share of pairs with `share_interval`, from class counts by task [G, K]."""
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
         share = share_interval(counts, scale, self.level, information)
@@ -279,7 +279,7 @@ def between_kappa(
     a: Sequence[PairCall], b: Sequence[PairCall], rng: np.random.Generator, content: bool = False, *,
     level: float = 0.95, prompt: str = BASE,
 ) -> Measurement:  # fmt: skip
-    """How far two judges answer the same calls alike, beyond chance (Cohen 1960)."""
+    """Measure the agreement of two judges on the same calls, beyond chance (Cohen 1960)."""
     tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
     judges = [table.judge for table in tables]
     if judges[0] == judges[1]:
@@ -304,7 +304,7 @@ def between_kappa(
 def kappa_measurement(
     tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, inputs: str = "", content: bool = False
 ) -> Measurement:
-    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
+    """Measure ``between.kappa`` from tables of outcomes by task [G, 4, 4], as made by `agreement_arrays`."""
     usable = tables[:, :_USABLE, :_USABLE]
     n, common = int(usable.sum()), int(tables.sum())
     unit, where = ("pair", " in both orders") if content else ("call", "")
@@ -327,8 +327,8 @@ def kappa_measurement(
 
 
 def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> tuple[float | None, Ends | None, str, Ends | None]:
-    """Unweighted kappa of tables by task [G, K, K], None where it is undefined; the ends of its delete-one-task
-    jackknife, cut at -1 and 1, and their method; the ends of a task-cluster bootstrap."""
+    """Compute unweighted kappa from tables by task [G, K, K], None if undefined; the ends of its delete-one-task
+    jackknife, clipped to -1..1, and their method; the ends of a task-cluster bootstrap."""
     size = tables.shape[1]
     sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
     sums = sums[sums.sum(axis=1) > 0]
@@ -350,7 +350,7 @@ def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> tuple[float | None
 
 
 def cohen_kappas(columns: Floats, size: int) -> Floats:
-    """Unweighted kappa [R] of flattened tables [K * K, R]; NaN where both margins are one and the same answer."""
+    """Compute unweighted kappas [R] of flattened tables [K * K, R]; NaN if all answers of both are the same."""
     cells = columns.reshape(size, size, -1)
     n = cells.sum(axis=(0, 1))
     share = cells / np.where(n > 0, n, 1.0)
@@ -361,7 +361,7 @@ def cohen_kappas(columns: Floats, size: int) -> Floats:
 
 
 def stability_measurement(table: CallTable, recorder: Estimator) -> Measurement:
-    """Repeat stability: how often two trials of the same question gave the same outcome."""
+    """Measure repeat stability: the share of pairs of trials of one question with the same outcome."""
     asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
     question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
     _, row = np.unique(question, return_inverse=True)
@@ -378,11 +378,11 @@ def stability_measurement(table: CallTable, recorder: Estimator) -> Measurement:
         state = "undefined: one trial, needs two"
         return recorder.missing("repeat.stability", {}, state, detail, n_of="questions")
     same = np.round((counts * (counts - 1)).sum(axis=1)[repeated] / (size * (size - 1))[repeated], 12)
-    # Both edges of the scale belong to it also where every question lies on one of them.
+    # Both ends of the scale are part of it even if every question is at one end.
     levels = np.unique([0.0, 1.0, *same.tolist()])
     place = np.searchsorted(levels, same)
     by_task = np.bincount(task[repeated] * levels.size + place, minlength=len(table.tasks) * levels.size)
-    # Kappa of all pairs of trials, each table counted in both directions, so that no trial is first.
+    # Kappa of all pairs of trials, each counted in both directions, so that their order does not matter.
     answers = np.full((trials.size, counts.shape[0]), -1)
     answers[code, row] = outcome
     tables = np.zeros((len(table.tasks), _USABLE, _USABLE), dtype=np.int64)
@@ -399,7 +399,7 @@ def stability_measurement(table: CallTable, recorder: Estimator) -> Measurement:
 
 
 GRADED: Final = ("typo", "unit", "synonym")
-"""The kinds of nearly identical texts of the graded vacuum."""
+"""The kinds of nearly identical pairs (graded vacuum)."""
 
 EQUAL: Final = ("same_subset", "different_subset")
 """The conditions in which neither text is better."""
@@ -424,7 +424,7 @@ _ONE_ORDER: Final = "not measured: every pair was shown in one order only, needs
 
 
 def vacuum_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
-    """Dark current of an arm, of all vacuum calls and of each kind, and preferences between nearly identical texts."""
+    """Measure an arm's preference rate on null pairs, overall and by kind, and on nearly identical texts."""
     arm, rows = {"prompt": prompt}, table.where(prompt, "vacuum")
     for variant in (None, *table.variants(rows)):
         labels, chosen = arm if variant is None else {**arm, "variant": variant}, table.where(prompt, "vacuum", variant)
@@ -434,7 +434,7 @@ def vacuum_measurements(table: CallTable, recorder: Estimator, prompt: str) -> I
     graded = table.where(prompt, "graded_vacuum")
     for variant in table.variants(graded) or GRADED:
         chosen = table.where(prompt, "graded_vacuum", variant)
-        # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
+        # The two orders of a pair are dependent: if treated as independent, Wilson's interval would cover 70 %.
         yield recorder.share("graded_vacuum", {**arm, "variant": variant}, table, chosen, table.verdict[chosen] < 2,
                              "calls on nearly identical texts that named a slot", None,
                              f"not measured: graded vacuum was not run under {prompt}",
@@ -442,12 +442,12 @@ def vacuum_measurements(table: CallTable, recorder: Estimator, prompt: str) -> I
 
 
 def verdicts_of(verdict: Ints) -> dict[str, JSON]:
-    """How many calls gave each verdict."""
+    """Count the calls by verdict."""
     return {"verdicts": dict(zip(VERDICTS, np.bincount(verdict, minlength=len(VERDICTS)).tolist(), strict=True))}
 
 
 def delta0_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
-    """The decomposition of an arm, for texts that differ in wording and for texts that meet different requirements."""
+    """Measure an arm's decomposition, for texts that differ in wording and texts that meet different requirements."""
     for condition in EQUAL:
         rows = table.where(prompt, condition)
         trials = rows.size / max(1, table.questions(rows))
@@ -459,14 +459,14 @@ def decomposition_measurements(
     counts: VerdictCounts | None, recorder: Estimator, prompt: str, condition: str, judge: int = 0,
     trials: float = 1.0,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
+    """Measure raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
     labels = {"prompt": prompt, "condition": condition}
     if counts is None:
         for name in (*_OF_CALLS, *_OF_PAIRS):
             state = f"not measured: no {condition.replace('_', '-')} pairs were run"
             yield recorder.missing(name, labels, state, n_of=CALLS if name in _OF_CALLS else PAIRS)
         return
-    # Raw preference and tie rate over all calls, those of pairs shown in one order included.
+    # Raw preference and tie rate over all calls, including those of pairs shown in one order.
     pairs, calls, incomplete = counts.pairs[judge], counts.calls[judge], int(counts.incomplete[judge])
     every, total = calls.sum(axis=0), pairs.sum(axis=0)
     for name, (verdict, what) in _OF_CALLS.items():
@@ -481,7 +481,7 @@ def decomposition_measurements(
         for name in _OF_PAIRS:
             yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
         return
-    # The shares of pairs, which with each other make one, and the residual of eq. 6.
+    # The shares of pairs, which sum to one, and the residual of eq. 6.
     classes = np.arange(len(CLASSES))
     parts = [
         (name, np.isin(classes, kinds).astype(np.float64), what, kinds) for name, (kinds, what) in _COUNTED.items()
@@ -492,7 +492,7 @@ def decomposition_measurements(
         detail = {"pairs": int(total[list(kinds)].sum()), "one_order_pairs": incomplete}
         detail["classes"] = dict(zip(CLASSES, total.tolist(), strict=True))
         yield recorder.classes(name, labels, pairs, weights, what, detail, information=1 / trials)
-    # The flip rate that other tools print, and which slot the positional pairs chose.
+    # The flip rate as other tools report it, and the slots chosen by positional pairs.
     positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
     detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
     decided = np.stack([positional, pairs[:, STABLE]], axis=1)
@@ -520,14 +520,14 @@ _TRUE: Final = {
     "truth.none": "pairs in which it was named in neither order",
 }
 TIED: Final = 2
-"""The code of a pair whose truth is a tie, in ``CallTable.better``."""
+"""The code in ``CallTable.better`` of a pair whose ground truth is a tie."""
 
 
 def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
-    """How often the verdicts of natural pairs name the content that a truth says is better; an unusable reply does not.
+    """Measure the accuracy of verdicts on natural pairs against ground truth; an unusable reply counts as wrong.
 
-    ``truth.accuracy`` is over calls, the others over pairs shown in both orders. Where the truth is a tie, no
-    preference is right.
+    ``truth.accuracy`` is over calls, the others over pairs shown in both orders. If the ground truth is a tie, having
+    no preference is right.
     """
     rows = table.where(prompt, condition="different_subset")
     rows = rows[table.better[rows] >= 0]
@@ -557,7 +557,7 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
 def reply_measurements(
     table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]
 ) -> Iterator[Measurement]:
-    """How often the text with filler wins, which is the content v, and the share of replies that could not be used."""
+    """Measure the preference rate for the text with filler, which is v, and the share of unusable replies."""
     labels, rows, every = {"prompt": prompt}, table.where(prompt, "filler"), table.where(prompt)
     filler_slot, verdict = 1 - table.order[rows], table.verdict[rows]
     detail = {"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)} if rows.size else None
@@ -569,7 +569,7 @@ def reply_measurements(
 
 
 def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
-    """How often each reason for an unusable reply was given, by prompt."""
+    """Count the reasons for unusable replies, by prompt."""
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     for call in calls:
         if call.verdict == "invalid":

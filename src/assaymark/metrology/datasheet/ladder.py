@@ -1,4 +1,4 @@
-"""What a judge notices when there is something to see: sensitivity by step, threshold, d' and the criterion.
+"""Sensitivity of a judge to real differences: accuracy by step, detection threshold, d' and criterion shift.
 
 Judge Datasheet section 3.3, eqs. 8 to 12.
 """
@@ -24,20 +24,20 @@ from assaymark.protocol import SCALE, Scale
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
 
-# How small a difference a judge notices: isotonic curve, detection threshold, d' (Judge Datasheet section 3.3).
+# Detection of small differences: isotonic curve, detection threshold, d' (Judge Datasheet section 3.3).
 
 
 Censored = Literal["left", "right"] | None
 
-_TOUCH = 1e-12  # a share that is the target up to float noise has reached it
+_TOUCH = 1e-12  # a share within this of the target counts as reaching it
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """The difference at which a judge first reaches the target.
 
-    ``censored`` is ``left`` when the smallest measured step reaches it already (read "at most value"), ``right`` when
-    no step does (read "more than value").
+    ``censored`` is ``left`` if the smallest measured step already reaches it (at most ``value``), ``right`` if no step
+    does (more than ``value``).
 
     >>> str(Threshold(1.0, "left")), str(Threshold(5.0, "right")), str(Threshold(0.8333, None))
     ('<= 1', '> 5', '0.833')
@@ -53,11 +53,11 @@ class Threshold:
 def detection_threshold(
     deltas: Sequence[float], p_correct: ArrayLike, n: ArrayLike, *, target: float = 0.75
 ) -> Threshold:
-    """The smallest quality difference that the judge detects in ``target`` of its calls.
+    """Estimate the smallest quality difference that the judge detects in a share ``target`` of its calls.
 
     The shares are first made non-decreasing (pool adjacent violators, weighted by ``n``), then joined by straight
     lines between the measured steps; the threshold is where that curve first reaches the target (Judge Datasheet
-    eq. 10). Smaller is a finer instrument. A censored value is a bound and must not be compared as a number.
+    eq. 10). Smaller means more sensitive. A censored value is a bound and must not be compared as a number.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def detection_threshold(
 
 
 def isotonic(successes: Floats, calls: Floats) -> Floats:
-    """Non-decreasing shares closest to the observed ones, for many curves [..., K] at once."""
+    """Fit non-decreasing shares closest to the observed ones, for many curves [..., K] at once."""
     none = np.zeros((*successes.shape[:-1], 1))
     hits = np.concatenate([none, np.cumsum(successes, axis=-1)], axis=-1)
     size = np.concatenate([none, np.cumsum(calls, axis=-1)], axis=-1)
@@ -121,14 +121,14 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
             count = size[..., end] - size[..., start]
             mean = (hits[..., end] - hits[..., start]) / np.where(count > 0, count, 1.0)
             smallest = np.where(count > 0, np.minimum(smallest, mean), smallest)
-            # A start after which nobody called says nothing.
+            # A start without later calls carries no information.
             bound = np.where(np.isinf(smallest), -np.inf, smallest)
             fit[..., end - 1] = np.maximum(fit[..., end - 1], bound)
     return fit
 
 
 def thresholds(fit: Floats, steps: Floats, target: float = 0.75) -> tuple[Floats, Ints]:
-    """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target."""
+    """Compute where non-decreasing curves [..., K] over ``steps`` [K] reach the target; -1 and 1 mark censoring."""
     reached = fit >= target - _TOUCH
     ever = reached.any(axis=-1)
     at = reached.argmax(axis=-1)
@@ -145,12 +145,12 @@ _CENSORED: Final[dict[int, Censored]] = {-1: "left", 0: None, 1: "right"}
 
 
 def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
-    """Sensitivity index d' with the log-linear correction, from calls split by the slot of the better text.
+    """Compute the sensitivity index d' with log-linear correction, from calls split by the slot of the better text.
 
     A signal is a call with the better text in slot 1, a noise one with it in slot 2; a hit and a false alarm are the
     calls of each kind that named slot 1. 0 is no discrimination. Half a call is added to each count and one to each
-    total, so that perfect shares stay finite: then the number is set by the correction and grows with the design, and
-    10 + 10 calls at ceiling give 3.3812.
+    total, so that perfect shares stay finite: at ceiling the correction determines d', which then increases with the
+    number of calls; 10 + 10 calls give 3.3812.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
     Returns
     -------
     float
-        In standard deviations; negative where the worse text wins.
+        In standard deviations; negative if the worse text wins.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
 
 
 def d_primes(counts: Floats) -> Floats:
-    """`d_prime` of counts [4, ...] in the order hits, signals, false alarms, noises."""
+    """Compute `d_prime` of counts [4, ...] in the order hits, signals, false alarms, noises."""
     (hits, signals, false_alarms, noises), z = counts, scipy.special.ndtri
     return np.asarray(z((hits + 0.5) / (signals + 1)) - z((false_alarms + 0.5) / (noises + 1)))
 
@@ -202,11 +202,11 @@ TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
 _STEP_NAMES: Final = ("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime")
-_LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is no curve
+_LEAST_STEPS: Final = 3  # two steps five requirements apart do not determine a curve
 
 
 def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt: str) -> Iterator[Measurement]:
-    """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
+    """Measure an arm's performance on the quality ladder: rates and d' at each step, and the detection threshold."""
     steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
     for step in steps:
         yield from _step(table, recorder, prompt, step)
@@ -223,7 +223,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     if state:
         yield recorder.missing("threshold", labels, state, n=int(rows.size))
         return
-    # The 75 % detection threshold with its censoring, and what resamples of tasks make of it.
+    # The 75 % detection threshold with its censoring, and its distribution over resamples of tasks.
     hits, calls = np.zeros((2, len(table.tasks), len(steps)))
     place = np.searchsorted(steps, table.delta[rows])
     np.add.at(calls, (table.task[rows], place), 1.0)
@@ -237,7 +237,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     def both(totals: Floats) -> tuple[Floats, Ints]:
         return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, TARGET)
 
-    # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
+    # Ends over tasks, which are bounds if resamples beyond them were censored, and the share censored on each side.
     share: dict[str, float] | None = None
     words: list[str | None] = [None, None]
     few_tasks = present.sum() < estimates.LEAST_TASKS
@@ -262,7 +262,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
 
 
 def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> Iterator[Measurement]:
-    """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
+    """Measure the shift of the tie rate under the strict prompt, on questions common to both arms (eq. 11)."""
     if STRICT not in table.arms or BASE not in table.arms:
         gone = "strict" if STRICT not in table.arms else "base"
         yield recorder.missing("criterion.shift", {"condition": "same_subset"}, f"not measured: {gone} arm was not run")
@@ -294,7 +294,7 @@ def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> I
 
 
 def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
-    """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
+    """Measure the rates at one step; right, tied, wrong and unusable calls sum to all calls."""
     labels, rows = {"prompt": prompt, "delta": f"{delta:g}"}, table.where(prompt, "ladder", None, delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided, usable = verdict == table.better[rows], verdict < 2, verdict != CODES["invalid"]
@@ -335,7 +335,7 @@ def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: f
 def _d_prime_ends(
     sums: Floats, recorder: estimates.Estimator, information: float
 ) -> tuple[tuple[float, float] | None, str]:
-    """Task-cluster bootstrap of d' where no count is near its edge, else the delta method; nothing at ceiling."""
+    """Compute ends of d' by a task-cluster bootstrap or, near 0 or 1, by the delta method; none at ceiling."""
     counts = sums.sum(axis=0)
     yes, no = counts[[0, 2]], counts[[1, 3]] - counts[[0, 2]]
     if not np.minimum(yes, no).any():
@@ -367,8 +367,8 @@ _CALLER: Final = "pointwise_measurements"
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
-    """Scored texts: their scores, the names of their tasks, the places of those names, and their levels, each [n]."""
+class _ScoredTexts:
+    """Scored texts: their scores, task names, task indices and levels, each [n]."""
 
     scores: Floats
     names: tuple[str, ...]
@@ -376,8 +376,8 @@ class _Texts:
     levels: Floats
 
     @classmethod
-    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _Texts | None:
-        """The texts of one kind as arrays that fit together; None where there are none."""
+    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _ScoredTexts | None:
+        """Check the arrays of one kind of texts; None if there are no texts."""
         if not checks.array(_CALLER, f"{kind}scores", scores).size:
             return None
         values = checks.finite(_CALLER, f"{kind}scores", scores)
@@ -389,7 +389,7 @@ class _Texts:
         return cls(values, names, codes, steps)
 
     def by_text(self, values: Floats) -> dict[tuple[str, float], float]:
-        """The mean of ``values`` over the repeats of each text, by task and level."""
+        """Average ``values`` over the repeats of each text, by task and level."""
         by_key: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
         for code, level, value in zip(self.codes.tolist(), self.levels.tolist(), values.tolist(), strict=True):
             by_key[self.names[code], level].append(value)
@@ -402,7 +402,7 @@ def pointwise_measurements(
     filler_tasks: Sequence[str] = (), filler_levels: ArrayLike = (), filler_tokens: ArrayLike = (), level: float = 0.95,
     rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
-    """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
+    """Measure a rubric judge's scores of empty texts, per requirement met, and for length alone."""
     bootstrap = estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level))
     recorder = estimates.Estimator({"judge": judge, "dimension": dimension}, bootstrap)
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
@@ -410,7 +410,7 @@ def pointwise_measurements(
     def mean(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
     ) -> Measurement:
-        """A mean over tasks or rationales with its cluster t."""
+        """Measure a mean over tasks or rationales with its cluster t."""
         contrast = cluster_t(values, clusters, recorder.level)
         method = contrast.method if contrast.low is not None else f"no interval: {contrast.method}"
         if n_of == "rationales":
@@ -425,8 +425,8 @@ def pointwise_measurements(
         vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
                       "mean score of rationales without content", "score points",
                       {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
-    ladder = _Texts.of("", scores, tasks, levels)
-    filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
+    ladder = _ScoredTexts.of("", scores, tasks, levels)
+    filled = _ScoredTexts.of("filler_", filler_scores, filler_tasks, filler_levels)
     verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
                                  "tasks")  # fmt: skip
     if filled is not None:
@@ -441,7 +441,7 @@ def pointwise_measurements(
         state = "not measured: no ladder rationales were scored"
         slope, order = (recorder.missing(f"point.{name}", {}, state, None, 0, "tasks") for name in ("slope", "order"))
         return vacuum, slope, order, verbosity
-    # Slope of score on requirements met of each task, and its steps up by right, tied and wrong order.
+    # Each task's slope of score on requirements met, and its adjacent levels ranked right, tied and wrong.
     one_level = "undefined: every task was scored at one level, needs two"
     slopes: list[float] = []
     counts = np.zeros((int(ladder.codes.max()) + 1, 3), dtype=np.int64)
@@ -470,9 +470,9 @@ def pointwise_measurements(
 
 
 def _earned(
-    ladder: _Texts | None, filled: _Texts, tokens: ArrayLike, scale: Scale
+    ladder: _ScoredTexts | None, filled: _ScoredTexts, tokens: ArrayLike, scale: Scale
 ) -> tuple[Floats, list[str], dict[str, JSON]]:
-    """What the tokens added to their texts earn per 100, by task; the tasks; and what is to be said beside it."""
+    """Compute the score gain per 100 added words by task; also return the tasks and the measurement's detail."""
     base = {} if ladder is None else ladder.by_text(ladder.scores)
     added = checks.finite(_CALLER, "filler_tokens", tokens)
     if added.size != filled.scores.size:

@@ -1,4 +1,4 @@
-"""The datasheet of a judge as a record: what was run, what was measured, what it does not say."""
+"""The datasheet of a judge as a record: the run, the measurements, the claims it does not make, and its comparison."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from assaymark.text import clean, count
 def datasheet_measurements(
     calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
-    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
+    """Make all measurements of one judge's datasheet (Judge Datasheet, Algorithm 1)."""
     return table_measurements(call_table(calls), rng, level, estimates.reasons_of(calls))
 
 
@@ -56,7 +56,7 @@ def table_measurements(
     level: float = 0.95,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Measurement, ...]:
-    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
+    """Make `datasheet_measurements` of checked columns, for logs too long for records in memory."""
     checks.probability("datasheet_measurements", "level", level)
     estimator = estimates.Estimator({"judge": table.judge}, estimates.TaskBootstrap(rng, level), table.digest)
     results: list[Measurement] = []
@@ -95,7 +95,11 @@ RULES: Final[Mapping[str, str]] = {
         "moves the criterion: otherwise"
     ),
 }
-"""The rule of each chip, in words."""
+"""The rule behind each chip, in words."""
+_PLAIN: Final = (
+    ("vacuum calls", "calls on null pairs"), ("vacuum", "null pairs"), ("nearly clean", "hardly a preference"),
+    ("clean", "no preference"), ("leaky", "spurious preference"), ("quiet", "no preference"), ("a slot", "a position"),
+)  # fmt: skip
 
 NON_CLAIMS: Final = (
     "That this judge is right about real rationales: the texts here are built, and only their construction is known.",
@@ -107,12 +111,12 @@ NON_CLAIMS: Final = (
     "That a comparator is the truth: it is another instrument, read as an upper estimate.",
     "That a judge with a clean datasheet supports any claim made with it downstream.",
 )
-"""What a datasheet does not say, printed on every one."""
+"""The claims that a datasheet does not make, printed on every datasheet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One word about one axis, the rule that chose it, and the measurements it was chosen from."""
+    """A one-word summary of one axis, with its rule and the measurements behind it."""
 
     axis: str
     outcome: str
@@ -124,23 +128,31 @@ class Chip:
 
     @property
     def text(self) -> str:
-        """The chip with its rule in words."""
+        """The chip with its rule, in words."""
         return f"{self} ({self.rule})"
 
 
+def chip_words(text: str) -> tuple[str, str]:
+    """The chip of a stored sketch in words of the field, and its rule."""
+    for stored, plain in _PLAIN:
+        text = text.replace(stored, plain)
+    words, _, rule = text.partition(" (")
+    return clean(words, 80), clean(rule.removesuffix(")"), 400)
+
+
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
-    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
+    """Summarise one judge by the `RULES`: null pairs, equal texts, detection target, strict prompt."""
     value = {m.id: m.value for m in measurements if m.value is not None}
     items = [m for m in measurements if m.id in value]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
     def find(name: str, **labels: str) -> Measurement | None:
-        """The measurement of that name with exactly these labels beside the judge, if it has a value."""
+        """Find the measurement with this name and exactly these labels besides the judge, if it has a value."""
         return next((m for m in items if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
 
     def steps(name: str, prompt: str) -> dict[float, Measurement]:
-        """The measurements of that name along the ladder of an arm."""
+        """Return the measurements of this name along an arm's ladder."""
         return {float(m.labels["delta"]): m for m in items if m.name == name and m.labels.get("prompt") == prompt}
 
     def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
@@ -172,7 +184,7 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
             word = f"sensitive {'below' if needed < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
     if shifts := [m for m in items if m.name == "criterion.shift"]:
-        # The measurements by which the strict arm sees less well, not only later.
+        # Steps at which the strict arm is less accurate, rather than only having a higher threshold.
         lost: list[Measurement] = []
         for name, most in (("conditional_accuracy", LOST_ACCURACY), ("sensitivity", LOST)):
             first, second = (steps(name, prompt) for prompt in (base, STRICT))
@@ -188,7 +200,7 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
 
 @record
 class AnchorPair:
-    """What is known about a pair of the anchor set, apart from the answers."""
+    """The known properties of a pair in the anchor set, without the answers."""
 
     condition: PairCondition
     task: str
@@ -199,7 +211,7 @@ class AnchorPair:
 
 @record
 class Datasheet(Shown):
-    """One judge, measured as an instrument."""
+    """The datasheet of one judge: its measurements, summary, prompts and stimuli."""
 
     judge: str
     measurements: tuple[Measurement, ...]
@@ -223,7 +235,7 @@ class Datasheet(Shown):
     def of(
         cls, judge: str, measurements: Sequence[Measurement], calls: int, invalid: int, tasks: int, **about: Any
     ) -> Datasheet:
-        """The datasheet of what was measured over so many calls, with its sketch and its arms; ``about`` the rest."""
+        """Build the datasheet of measurements over ``calls`` calls, with its sketch; ``about`` has the other fields."""
         prompts = dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)
         chips = sketch(measurements) if measurements else ()
         return cls(
@@ -232,7 +244,7 @@ class Datasheet(Shown):
         )  # fmt: skip
 
     def unlike(self, new: Datasheet) -> str | None:
-        """Why a difference of a newer datasheet from this one would not be the judge's, or None."""
+        """Return the reason why a newer datasheet is not comparable with this one; None if it is."""
         if self.manifest != new.manifest:
             return "the texts differ (another manifest)"
         arms, common = set(self.arms) & set(new.arms), self.pairs.keys() & new.pairs.keys()
@@ -248,7 +260,7 @@ class Datasheet(Shown):
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
         yield f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}"
-        yield from (clean(chip, 200) for chip in self.sketch)
+        yield from (f"{words} ({rule})" if rule else words for words, rule in map(chip_words, self.sketch))
         yield from parts_of(Rows(self.measurements))
 
     def __repr__(self) -> str:
@@ -259,14 +271,14 @@ def datasheet_of(
     calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, keep_calls: bool = True,
     source: Literal["run", "log"] = "run", **about: Any,
 ) -> Datasheet:  # fmt: skip
-    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise.
+    """Measure and summarise one judge's calls; store the verdicts for later comparison if ``keep_calls``.
 
     ``about`` are other fields of the datasheet: its model, family, fingerprint, manifest, prompts, planted values.
     """
     table = call_table(calls)
     measurements = table_measurements(table, rng, level, estimates.reasons_of(calls))
     stored, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
-    # A prompt must come back from its key. Pairs may hold bars: keys are cut from the right.
+    # Prompts must be recoverable from keys. Pair names may contain "|", so keys are split from the right.
     if bars := sorted({call.prompt for call in stored if "|" in call.prompt}):
         what = "must not contain '|', which separates the parts of a kept verdict"
         raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
@@ -278,7 +290,7 @@ def datasheet_of(
 
 
 def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
-    """The calls that a datasheet kept, without their replies."""
+    """Return the calls stored in a datasheet, without their replies."""
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
         pair, order, prompt, trial = (key.rsplit("|", 3) + [""] * 3)[:4]
@@ -301,11 +313,11 @@ METHOD = "point values of the judge's datasheet against the limits of the plan"
 
 
 class Demanding(Protocol):
-    """A plan that may set limits for its judges: a study, or a season."""
+    """A plan that may set limits for its judges: of a study or a season."""
 
     @property
     def datasheets(self) -> DatasheetLimits | None:
-        """The limits; None where it demands no datasheets."""
+        """The limits; None if the plan requires no datasheets."""
         ...
 
     @property
@@ -315,7 +327,7 @@ class Demanding(Protocol):
 
 
 def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
-    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
+    """Measure ``datasheet.gate`` for every judge that is a model: the number of limits that it fails."""
     if (limits := study.datasheets) is None:
         return
     for judge in study.model_judges:
@@ -331,7 +343,7 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
                 "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
                 "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
             }  # fmt: skip
-            # Each limit that is not kept, with the value that was found.
+            # Each failed limit, with the measured value.
             for name, limit in limits.set.items():
                 kind, item = "at least" if name == "slope" else "at most", by_id.get(measurement_id(*places[name]))
                 if item is None or item.value is None:
@@ -350,16 +362,16 @@ COMPARED: Final = (
     "dark_current", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity", "filler.preference",
     "pair.invalid_share",
 )  # fmt: skip
-"""The measurements that a drift verdict rests on, in every arm that both datasheets have."""
+"""The measurements used for a drift verdict, in every arm that both datasheets have."""
 
 _PAIR_NAMES: Final = {"delta0.stable": "stable", "delta0.positional": "positional", "delta0.one_sided": "one-sided"}
 
 Shift = tuple[str, float, float, estimates.Ends, float, int, str, str]
-"""One quantity in both datasheets: of what, old, new, ends of new minus old, unadjusted p, n, n_of and method."""
+"""One quantity in both datasheets: its label, old, new, ends of new minus old, unadjusted p, n, n_of and method."""
 
 
 def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
-    """Has a judge shifted since an earlier datasheet? Question by question where both kept them (Newcombe 1998)."""
+    """Test a judge for drift since an earlier datasheet, paired by question if both have the calls (Newcombe 1998)."""
     checks.probability("compare", "alpha", alpha)
     reason, shifts = old.unlike(new), list[Shift]()
     if reason is None:
@@ -387,7 +399,7 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
 
 
 def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
-    """Every quantity on the questions that both datasheets asked."""
+    """Yield every quantity, compared on the questions common to both datasheets."""
     before, after = _answers(anchored_calls(old)), _answers(anchored_calls(new))
     for of in sorted(before.keys() & after.keys()):
         units = sorted(before[of].keys() & after[of].keys())
@@ -405,11 +417,11 @@ def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
 
 
 def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, float]]]:
-    """For each compared quantity, its units, each with its task and 1.0 if it counts."""
+    """Return the units of each compared quantity, each with its task and 1.0 for a hit or 0.0."""
     answers: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
     shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
     for call in calls:
-        arm, chosen = {"prompt": call.prompt}, ""  # the content that a call with a preference named
+        arm, chosen = {"prompt": call.prompt}, ""  # the content preferred by the call, if any
         if call.verdict in ("1", "2"):
             chosen = call.order[int(call.verdict) - 1]
 
@@ -436,14 +448,14 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, floa
 
 
 def _label(name: str, labels: Mapping[str, str]) -> str:
-    """What a drift is of: the measurement without its judge, and without the prompt where that is the base arm."""
+    """Return the label of a drift: the measurement id without the judge, and without the prompt for the base arm."""
     shown = {key: labels[key] for key in sorted(labels) if key != "judge" and (key, labels[key]) != ("prompt", BASE)}
     inner = ",".join(f"{key}={value}" for key, value in shown.items())
     return f"{name}[{inner}]" if inner else name
 
 
 def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
-    """Every quantity that both datasheets measured, from its counts."""
+    """Yield every quantity that both datasheets measured, compared by its counts."""
     from scipy.stats import fisher_exact  # here, because it takes every command a third of a second to load
 
     before, after = (
@@ -464,7 +476,7 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift
 
 
 def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> estimates.Ends:
-    """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
+    """Compute Newcombe's hybrid score interval for a difference of two shares (method 10)."""
     (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
     gap = new - old
     low = gap - np.hypot(new - l2, u1 - old)

@@ -14,7 +14,7 @@ from assaymark.records import Level
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, Mark, point
-from assaymark.report.text import Known, bounds_of, fit, shortened, text_width
+from assaymark.report.text import KnownValue, bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
 KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
@@ -187,11 +187,11 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
     return c.both(name, head, desc, draw)
 
 
-Twice = tuple[str, Bar, Bar | None, str, bool]
+ConventionRow = tuple[str, Bar, Bar | None, str, bool]
 """A model with two intervals: its name, both bars, the style of the first, and whether a line is drawn above it."""
 
 
-def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) -> tuple[str, str]:
+def convention_chart(name: str, rows: Sequence[ConventionRow], title: str, desc: str) -> tuple[str, str]:
     """Every model with a filled and an outlined interval on a common axis."""
     ends = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
     low, high = int(min(ends, default=0.0) * 10) / 10, min(1.0, int(max(ends, default=1.0) * 10 + 1) / 10)
@@ -216,11 +216,11 @@ def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) ->
     return c.both(name, title, desc, draw, HALF)
 
 
-Fall = tuple[str, float, bool]
+DrawdownRow = tuple[str, float, bool]
 """A name, its maximum drawdown as a share, and whether that is within the limit."""
 
 
-def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc: str) -> tuple[str, str]:
+def limit_chart(name: str, rows: Sequence[DrawdownRow], limit: float, title: str, desc: str) -> tuple[str, str]:
     """The maximum drawdown of every model as a line to a marker; values beyond the limit are hatched."""
     most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
 
@@ -244,7 +244,7 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
 
 
-StressPoint = tuple[str, Known, float, bool | None, bool]
+StressPoint = tuple[str, KnownValue, float, bool | None, bool]
 """A name, its Sharpe ratio, its maximum drawdown as a positive share, whether it kept the limit (None: undecided), and
 whether it is a baseline."""
 

@@ -102,7 +102,7 @@ names of the days after the start (numbered if empty)."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plane:
+class _Layout:
     """The layout of a figure: the axis of days, both panels, and the maximum points of a line."""
 
     left: float
@@ -129,9 +129,9 @@ class _Plane:
         return drawn(xs, np.array([scale(float(values[at])) for at in points]))
 
 
-_WIDE_PLANE: Final = _Plane(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
-_NARROW_PLANE: Final = _Plane(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
-_HISTORY: Final = _Plane(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
+_WIDE_PLANE: Final = _Layout(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
+_NARROW_PLANE: Final = _Layout(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_HISTORY: Final = _Layout(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
 def nav_figure(
@@ -174,7 +174,7 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Plane,
+    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Layout,
     navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
@@ -212,7 +212,7 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
+def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Layout) -> list[svg.Element]:
     """The lower panel: drawdowns of the subject and its baseline, or of several agents with the maximum of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     styled = sorted(

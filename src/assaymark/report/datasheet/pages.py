@@ -13,7 +13,7 @@ from typing import Final
 import svg
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
+from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
 from assaymark.records import Measurement, repeated
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
@@ -101,8 +101,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
 
 def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
     """A word about each axis and the rule that chose it; empty for a log."""
-    parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
-    return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
+    return [] if sheet.is_log else [chip_words(text) for text in sheet.sheet.sketch]
 
 
 def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
@@ -263,10 +262,10 @@ def judge_page(
         lead = "Not measured, because it needs texts that were built for it."
         sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
-    total = counted(len(every.rows), "measurement")
-    own, none = sheet.rows_page == sheet.page, b.Text("No measurement is in this datasheet.")
+    size = counted(len(every.rows), "measurement")
+    own, none = sheet.rows_page == sheet.page, b.Prose("No measurement is in this datasheet.")
     rows = (
-        b.Group(f"Show {total}", (every,), folded="phone") if own else b.Text(b.Linked(f"All {total}", sheet.rows_page))
+        b.Group(f"Show {size}", (every,), folded="phone") if own else b.Prose(b.Linked(f"All {size}", sheet.rows_page))
     )
     sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows if every.rows else none,)))
     not_claimed = b.Items(tuple(prose(text, 400) for text in sheet.sheet.non_claims))
@@ -283,14 +282,14 @@ def judge_page(
         notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
     # The judge in plain words, next to its card.
     words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
-    profile: list[b.Block] = [b.Text(words or "Nothing was measured.", "profile")]
+    profile: list[b.Block] = [b.Prose(words or "Nothing was measured.", "profile")]
     if sketch:
         rules = b.Items(tuple((b.bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch))
         profile.append(b.Items(tuple(word for word, _ in sketch), "chips"))
         profile.append(b.Group("Sketch by stated rules, descriptive only", (rules,), folded="closed"))
     figure = b.Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
     profile += b.notes((NO_SKETCH if log else "", sec.flip_note(sheet), figure))
-    card = b.Group("The judge", (b.Facts(facts_of(sheet), wide=False),), level=2)
+    card = b.Group("The judge", (b.Terms(facts_of(sheet), wide=False),), level=2)
     lede = "A datasheet of one judge under stated prompts and one set of texts."
     of = f"texts {short_hash(clean(manifest))}" if manifest else "verdicts of a log" if log else "no manifest"
     if log:
@@ -298,7 +297,7 @@ def judge_page(
     return b.Page(
         sheet.page, f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
         f"{lede} It describes; it does not rank judges.", tuple(sections),
-        (*b.notes((notice,), "notice"), b.Beside((tuple(profile), (card,)), "cols")),
+        (*b.notes((notice,), "notice"), b.Columns((tuple(profile), (card,)), "cols")),
         up=b.Linked("All judges", COMPARISON) if up else "",
         contents=tuple((section.id, short[section.id]) for section in sections if section.id in short),
         foot=(f"Datasheet of {of}. ", FOOT), here=JUDGES, styles=_STYLES,
@@ -392,7 +391,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
             lines.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
     named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
     table = b.Table(named, tuple(lines), frozenset(range(1, len(named))), "")
-    rows = table if table.rows else b.Text("No quantity of this table was measured.")
+    rows = table if table.rows else b.Prose("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.every(name)), *agreement)}
@@ -425,9 +424,9 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
 
 def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
     """A judge in a list: its name, its model and its summary chips."""
-    chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
+    words = [word for word, _ in chips(sheet)]
     model = clean(sheet.sheet.model, 80) or "model not stated"
-    return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(chips)) if chips else ())
+    return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(words)) if words else ())
 
 
 # --- small multiples ------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report import text as t
-from assaymark.report.blocks import Beside, Figure, Group, Index, Table, Text, by_name
+from assaymark.report.blocks import Columns, Figure, Group, MeasurementIndex, Prose, Table, by_name
 from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, both, told
-from assaymark.report.text import Known, signed, sizes, state_words, words
+from assaymark.report.text import KnownValue, signed, sizes, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
 SAME: Final = "same_subset"
@@ -80,7 +80,7 @@ def title_of(name: str, log: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatasheetIndex(Index):
+class DatasheetIndex(MeasurementIndex):
     """A `Datasheet` with its look-ups, by labels other than the judge. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
@@ -129,7 +129,7 @@ class DatasheetIndex(Index):
         """A part of the decomposition of preferences, for the pairs that the figures show."""
         return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
-    def steps(self, name: str, prompt: str) -> dict[float, Known]:
+    def steps(self, name: str, prompt: str) -> dict[float, KnownValue]:
         """The measurements along the quality ladder under a prompt, by step in ascending order."""
         by_delta = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
         return dict(sorted(by_delta.items()))
@@ -223,9 +223,9 @@ class Plot:
         return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
 
 
-def plot_blocks(plots: Sequence[Plot]) -> Beside:
+def plot_blocks(plots: Sequence[Plot]) -> Columns:
     """Figures side by side; in place of one that cannot be drawn, its title and the reason."""
-    return Beside(tuple((plot.figure or Group(plot.title, (Text(plot.caption, "gone"),)),) for plot in plots))
+    return Columns(tuple((plot.figure or Group(plot.title, (Prose(plot.caption, "gone"),)),) for plot in plots))
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import text as t
-from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
+from assaymark.report.blocks import Block, Inline, Section, Styled, Table, TableRow, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.intervals import AxisRow, Mark
@@ -351,7 +351,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
             Styled(why or "no reason given", "un") if state else r.interval_words(m),
             sizes(m), (f"{method} ", spaced(links)) if links else method,
         )  # fmt: skip
-        rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
+        rows.append(TableRow(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     # The level of the intervals, if it is the same for all.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         BenchmarkIndex, BenchRun, claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
     )  # fmt: skip
     from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, sentences, tier_cuts
-    from assaymark.report.portbench.records import BenchTrail, questions_section
+    from assaymark.report.portbench.records import BenchProvenance, questions_section
     from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
     from assaymark.report.text import EQUAL_WEIGHT
 

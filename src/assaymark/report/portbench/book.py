@@ -32,7 +32,7 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Index, Segments, WithheldGroup, by_name
+from assaymark.report.blocks import MeasurementIndex, Segments, WithheldGroup, by_name
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.text import NBSP, clean, count, number, percent, prose
 
@@ -96,7 +96,7 @@ def kind_of(verdict: Verdict) -> Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BenchmarkIndex(Index):
+class BenchmarkIndex(MeasurementIndex):
     """A `BenchRun` with its look-ups; ``results`` excludes models that were left out for missing replies."""
 
     run: BenchRun
@@ -229,12 +229,12 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(book: BenchmarkIndex) -> Iterator[b.Said]:
+def said_levels(book: BenchmarkIndex) -> Iterator[b.ClaimList]:
     """The three levels in order; claims about pairs and single models are only on the page of all claims."""
     for level in t.LEVELS:
         mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
         groups = withheld_groups(book) if level == "no-claim" else ()
-        yield b.Said(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
+        yield b.ClaimList(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
 
 
 def front(book: BenchmarkIndex) -> list[Verdict]:
@@ -250,12 +250,12 @@ def front(book: BenchmarkIndex) -> list[Verdict]:
     return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
+def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
     run, text = book.run, said_words(verdict.claim.statement)
     condition = f"{stands_in(book, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
     copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
-    return b.Quote(verdict.publication_level, text, condition, copy)
+    return b.ClaimQuote(verdict.publication_level, text, condition, copy)
 
 
 def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
@@ -280,9 +280,9 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
                 links.append((words, book.links[name]))
         rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
-        about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        sentence = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
-        why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
+        about = b.Prose((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
+        sentence = b.Prose(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        why = (b.Prose(said_words(reason), "why") for reason in verdict.reasons)
         cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (sentence, *why, about)))
     return cards
 
@@ -368,7 +368,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupHead:
+class TierHeading:
     """A tier of a leaderboard; ``licensed`` says whether the score of its only member may be shown."""
 
     members: tuple[str, ...]
@@ -391,7 +391,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     for at, board in enumerate(pipeline_boards(book.run), 1):
         ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
         ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-        axis, profile, rows = score_axis(ends), board.board.name, list[b.Row]()
+        axis, profile, rows = score_axis(ends), board.board.name, list[b.TableRow]()
         over_all = profile == ALL
         heads: tuple[b.Inline, ...] = (
             "Model", *((f"{name} ", b.small(words)) for name, (words, _) in STAGES.items()),
@@ -399,7 +399,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
         for head in (*group_heads(book, board), *unscored_heads(book, board)):
-            rows.append(b.Row((head.shown,)))
+            rows.append(b.TableRow((head.shown,)))
             for model in head.members:
                 item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
                 strip, whole = "", book.to(item, range_words(item))
@@ -422,15 +422,15 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                     verdict = b.bold("fails" if broken else "passes")
                     limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in remarks if words))
-                rows.append(b.Row((name, *cells, strip, score, limit)))
+                rows.append(b.TableRow((name, *cells, strip, score, limit)))
         ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
-            best = book.one("bench.ceiling", profile=profile, stage="CEPS")
+            top = book.one("bench.ceiling", profile=profile, stage="CEPS")
             cells = (stage_cell(book, item) for item in ceiling)
-            rows.append(b.Row(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, t.shown(best)), "")))
+            rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
+            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", book.to(top, t.shown(top)), "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
-        title, none = board_title(profile), b.Text("No model has a score on this board.", "none")
+        title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
         table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
         notes = b.notes((design_note(book, profile),))
         groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
@@ -458,17 +458,17 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
     return " ".join(body)
 
 
-def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
+def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The groups below the tiers: models without a score, and models that were left out."""
     shares = [item for item in book.every(MISSING, part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
     for gone, words in ((False, "in S3 to S5, so no CEPS and no rank"),
                         (True, "left out: too many of the replies did not come")):  # fmt: skip
         if members := tuple(name for name in board.unscored if (name in left_out) == gone):
-            yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
+            yield TierHeading(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
+def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The tiers of a leaderboard from the top, models by name, each with the level of its separation."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
@@ -481,7 +481,7 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
             words = words or "no other model to compare it with"
         licensed = alone or (size == 1 and level != "no-claim")
         ranks = {name: f"rank {t.ordinal_span(*board.ranks[name])} of {of}" for name in names if size > 1}
-        yield GroupHead(names, places, words, None if alone else level, licensed, ranks)
+        yield TierHeading(names, places, words, None if alone else level, licensed, ranks)
         place += size
 
 

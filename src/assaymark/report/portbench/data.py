@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLAT
 from assaymark.benchmark.replies import layers
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtesting import CLASSES
-from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
+from assaymark.report.blocks import Columns, Figure, Group, Inline, Linked, Page, Panels, Prose, Section, Table, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
@@ -105,7 +105,7 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
         "amber, or hatched."
     )
-    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Text(Linked("Every pair (CSV)", _CORRELATIONS))
+    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Prose(Linked("Every pair (CSV)", _CORRELATIONS))
     maps = every, (_between("between", names, between),)
     # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
@@ -131,11 +131,11 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     moves = (
         Panels(tuple(panels), "tri"),
         Table(heads, tuple(moved), right),
-        Text(Linked("Class indices (CSV)", _CLASSES)),
+        Prose(Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
         Section("instruments", "Which assets can be held?", blocks=(figure,)),
-        Section("correlations", "Which assets move together?", answer, (Beside(maps),)),
+        Section("correlations", "Which assets move together?", answer, (Columns(maps),)),
         Section("moves", "How did each class move?", span, moves),
     ]
     if asked := question_figures(book):
@@ -266,7 +266,7 @@ def snapshots_page(book: BenchmarkIndex) -> Page:
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
         title = f"{book.window(window.window)}, {moment(str(seen.day))}"
-        sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
+        sections.append(Section(f"s{at}", title, blocks=(Columns(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."

@@ -71,7 +71,7 @@ def each_benchmark_page(
         sizes = [b.weight(r.date_section(run, one, at, {}, opened=False)) for at in range(len(one.dates))]
         episodes.append((one, stem, p.in_parts(stem, p.paged_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
-    trail = r.BenchTrail.of(run.answers, [*zip(run.results, places, strict=True)])
+    trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
     measured = measured_parts(s.every_measurement(unlinked, trail.rests))
     book = replace(unlinked, links=measured_links(measured))
     # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
@@ -80,7 +80,7 @@ def each_benchmark_page(
         bench.stage_tables(book), s.scatter_views(book), s.safety_tables(book), s.performance_views(book, calm),
     )  # fmt: skip
     answer = (f"{s.performance_answer(book)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
-    note = b.Text(bench.stage_note(book)) if tables[1:] else None
+    note = b.Prose(bench.stage_note(book)) if tables[1:] else None
     further = (
         *_section("stages", "Where do models lose points?", _STAGES_LEAD, *tables[1:], note),
         *_section("stress", "Calm returns against stressed losses", s.stress_answer(book), *scatters[1:]),
@@ -124,7 +124,7 @@ def each_benchmark_page(
     cards = p.paged_by(bench.claim_cards(book), b.weight, bench.PAGE)
     for path, rows, parts in p.beside(p.in_parts("claims", cards).items()):
         filters = b.row_filters([row.level for row in rows], TAGS)
-        blocks = (b.Listing(rows, filters, "claims", "claim-rows"),)
+        blocks = (b.CardList(rows, filters, "claims", "claim-rows"),)
         yield path, frame.page(b.Page(path, "Sentences", lead, (), blocks, parts, here="claims"))
     yield from measurement_pages(frame, measured)
     if further:
@@ -140,7 +140,7 @@ def each_benchmark_page(
 
 
 def _record_pages(
-    book: BenchmarkIndex, frame: p.Frame, trail: r.BenchTrail, calls: Mapping[str, str], episodes: Sequence[Dated]
+    book: BenchmarkIndex, frame: p.Frame, trail: r.BenchProvenance, calls: Mapping[str, str], episodes: Sequence[Dated]
 ) -> Iterator[tuple[str, str]]:
     """The pages of histories, of episodes, and of a selection of questions with their answers."""
     # All windows, on as many pages as needed, and the files of their values.
@@ -186,7 +186,7 @@ def _record_pages(
     for path, cards, parts in p.beside(p.in_parts("questions", questions).items()):
         if cards:
             filters = b.row_filters(sorted(row.key for row in cards))
-            blocks = (b.Listing(cards, filters, "questions", "question-rows"),)
+            blocks = (b.CardList(cards, filters, "questions", "question-rows"),)
             yield path, frame.page(b.Page(path, "Questions", asked, (), blocks, parts, here="questions", styles=_ASKED))
 
 
@@ -204,13 +204,13 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     tables, scatters, safety, performance = views
 
     def others(some: Sequence[object], id: str) -> tuple[b.Block, ...]:
-        return (b.Text(b.Linked("The other profiles", f"{_PROFILES}#{id}")),) if len(some) > 1 else ()
+        return (b.Prose(b.Linked("The other profiles", f"{_PROFILES}#{id}")),) if len(some) > 1 else ()
 
     stages: list[b.Inline] = [f"{bench.stage_note(book)} A dotted line links a number to its measurement."]
     stages += [" ", b.Linked("Every profile", _PROFILES)] if len(tables) > 1 else []
     missing = "" if book.has_pipeline else book.missing("pipeline")
     lead = missing or (_STAGES_LEAD if tables else "No leaderboard was made in this run.")
-    shown = (tables[0], b.Text(tuple(stages))) if tables and not missing else ()
+    shown = (tables[0], b.Prose(tuple(stages))) if tables and not missing else ()
     yield b.Section("stages", "Where do models lose points?", lead, shown)
     calm = s.windows_table(book)
     heading = "Does quality hold under stress?" if calm else "Do signals become trades?"
@@ -222,12 +222,12 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
             heading = "Maximum drawdown under stress"
             lead = "The strictest profile, in the stress window with the largest drawdown of this run. "
         group = b.Group(history[0].heading, history[0].blocks, history[0].id)
-        single = b.Text("One history per model: a single observation, so no band is drawn.")
+        single = b.Prose("One history per model: a single observation, so no band is drawn.")
         every = b.Linked("Every window and profile", _HISTORIES)
         yield b.Section("histories", heading, (lead, every), (group, single))
     safe = None
     if safety:
-        blocks: tuple[b.Block, ...] = (b.Text(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
+        blocks: tuple[b.Block, ...] = (b.Prose(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
         safe = b.Group("Safe under stress by CEPS", blocks)
     figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(book), safe)
     yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(book), *figures)
@@ -265,7 +265,7 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
         if (words := words_of(model.model))
     ]
     built_in = (b.Group("Built-in models", (b.Items(tuple(rules)),)),) if rules else ()
-    yield b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
+    yield b.Section("models", "What was run", blocks=(b.Terms(tuple(facts)), *built_in))
 
 
 # --- the first page: models in alphabetical order and without points, unless a sentence ranks them --------------------
@@ -291,17 +291,17 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
         every = b.Mark("no-claim", TAGS["no-claim"]), f" {' '.join(gaps)} ", every
     missing = b.Group("", (b.Items((every,), "claims"),), style="lv no-claim")
     columns = tuple(
-        b.Group("", (b.Items((quote,), "claims"), b.Text((b.Mark(quote.level, TAGS[quote.level]), " ", why), "why")),
+        b.Group("", (b.Items((quote,), "claims"), b.Prose((b.Mark(quote.level, TAGS[quote.level]), " ", why), "why")),
                 style=f"lv {quote.level}")
         for quote, why in quotes
     )  # fmt: skip
-    duo = (b.Beside((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
+    duo = (b.Columns((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
     halves = [half for half in (_conventions(book), _questions(book)) if half is not None]
     # The models within the drawdown limit of the strictest profile.
     profile, heading = book.strictest, "Who keeps the drawdown limit?"
     if profile is not None and book.stress and book.has_pipeline:
-        limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
+        limit, rows, lines = profile.drawdown_tolerance, list[charts.DrawdownRow](), list[tuple[str, ...]]()
         for name in book.names:
             falls = book.known("bench.drawdown", model=name, profile=profile.name)
             deepest = max((m for m in falls if m.detail.get("stress")), key=lambda m: m.value, default=None)
@@ -325,7 +325,7 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
             half = _half("limits", heading, answer, figure, *b.notes((more,)))
         halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
-    pairs = (b.Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
+    pairs = (b.Columns(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
         "index.html", clean(run.title, 120), bench.lede(book),
         blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(book), *pairs), here="results",
@@ -334,9 +334,9 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     )  # fmt: skip
 
 
-def sentences(book: BenchmarkIndex) -> list[tuple[b.Quote, str]]:
+def sentences(book: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
     """The sentences of the first page with reasons: first ranks, a cut, two limits, then others up to the maximum."""
-    by_kind: dict[str, list[tuple[b.Quote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
+    by_kind: dict[str, list[tuple[b.ClaimQuote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
     for verdict in bench.front(book):
         if verdict.publication_level != "no-claim":
             quote = replace(bench.said_claim(book, verdict), condition=bench.said_words(verdict.condition or ""))
@@ -349,7 +349,7 @@ def sentences(book: BenchmarkIndex) -> list[tuple[b.Quote, str]]:
     return sorted(chosen[: bench.SHOWN], key=lambda pair: LEVELS.index(pair[0].level))
 
 
-def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quote, str]]:
+def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.ClaimQuote, str]]:
     """Each cut below two or more models as a sentence at the level of its weakest order."""
     by_pair = {one.claim.subjects: one for one in book.of_kind("above") if one.claim.dimension == board.board.name}
     for cut in range(1, len(board.tiers)):
@@ -366,11 +366,11 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quot
         condition = f"{bench.stands_in(book, [*above, *below])} {also}".strip()
         copy = t.copied(text, condition, book.run.title, book.run.locked_at, pairs[0].plan_hash)
         why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
-        yield b.Quote(level, text, also, copy), why
+        yield b.ClaimQuote(level, text, also, copy), why
 
 
 def _half(id: str, heading: str, answer: b.Inline, *blocks: b.Block) -> b.Group:
-    return b.Group(heading, (b.Text(answer, "lede"), *blocks), id, style="sec", level=2)
+    return b.Group(heading, (b.Prose(answer, "lede"), *blocks), id, style="sec", level=2)
 
 
 def _stages(book: BenchmarkIndex) -> b.Group:
@@ -399,7 +399,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
     hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
-    notes = (b.Text((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
+    notes = (b.Prose((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
             for note in hatched)  # fmt: skip
     # The two stages furthest below the possible score.
     reached = {name: max((float(bar[1]) for bar in bars if bar is not None), default=None)
@@ -422,7 +422,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     if not boards or not boards[0].models:
         return None
     board, level = boards[0], percent(book.run.plan.level)
-    rows, lines = list[charts.Twice](), list[tuple[str, ...]]()
+    rows, lines = list[charts.ConventionRow](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
         return bounds_of(item), t.limits(item, otherwise=t.shown(item))
@@ -456,7 +456,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
         answer = f"Yes. Under the formulas of the {theirs} {count(len(turned))} of {orders} are reversed: {named}."
     figure = b.Figure(title, caption, wide, narrow, table)
-    more = b.Text((differ, b.Linked("Every profile", "scores.html#stages")))
+    more = b.Prose((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
 
 
@@ -493,4 +493,4 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         between = t.ends_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
-    return _half("questions", heading, answer, figure, b.Text(tuple(note)))
+    return _half("questions", heading, answer, figure, b.Prose(tuple(note)))

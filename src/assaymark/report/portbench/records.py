@@ -39,7 +39,7 @@ def _labels(scored: Scored) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class BenchTrail:
+class BenchProvenance:
     """The addresses of a benchmark's answers and episodes; ``episodes`` have the address of each date."""
 
     asked: Sequence[Answer]
@@ -50,7 +50,7 @@ class BenchTrail:
     @classmethod
     def of(
         cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
-    ) -> BenchTrail:
+    ) -> BenchProvenance:
         """Plan the pages of answers."""
         by_model = {
             model: sorted(mine, key=lambda scored: (scored.question.template, scored.condition, scored.question.id))
@@ -130,10 +130,10 @@ class BenchTrail:
         yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
 
 
-def _talk(asked: str, reply: str) -> b.Beside:
+def _talk(asked: str, reply: str) -> b.Columns:
     """A prompt next to its reply."""
     texts = (("Prompt", asked), ("Reply", reply))
-    return b.Beside(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
+    return b.Columns(tuple((b.Group(name, (b.Passage(text or "(empty)", style=""),)),) for name, text in texts), "talk")
 
 
 # --- a page for every episode, in the manner of figures 28 to 30: prompt, reply, truth and arithmetic of each score ---
@@ -144,7 +144,7 @@ _STATES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _TEXT, _ROWS, _CELL, _QUESTION = 4_000, 8, 120, 6_000
 
-Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
+StageDisplay = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
 """The display of a stage: column heads, rows, and the arithmetic in words."""
 
 
@@ -154,18 +154,18 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     window = next(window for window in run.windows if window.window == result.window)
     for stage, (columns, rows, lines) in _scored(run, result.profile, day, window.known(day.day)).items():
         state, blocks = day.answers.states.get(stage, StageState("ok")), list[b.Block]()
-        if phrase := _STATES[state.state]:
-            words.append(f"{stage} {phrase}")
+        if note := _STATES[state.state]:
+            words.append(f"{stage} {note}")
             reason = clean(state.reason, 400)
-            blocks.append(b.Text(b.bold(f"{phrase[:1].upper()}{phrase[1:]}{f': {reason}' if reason else ''}"), "state"))
+            blocks.append(b.Prose(b.bold(f"{note[:1].upper()}{note[1:]}{f': {reason}' if reason else ''}"), "state"))
         if (call := result.heard.get((day.day, stage), Heard())).key:
             blocks.append(_talk(block(call.prompt, _TEXT), block(call.reply, _TEXT)))
         else:
-            blocks.append(b.Text("Computed from the weights; the model is not asked.", "cap"))
+            blocks.append(b.Prose("Computed from the weights; the model is not asked.", "cap"))
         if calls.get(call.key):
-            blocks.append(b.Text(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
+            blocks.append(b.Prose(("Excerpts. " if call.cut else "", b.Linked("Whole call", calls[call.key]))))
         elif call.cut:
-            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
+            blocks.append(b.Prose(f"Excerpts. The whole call is in the ledger under the key {clean(call.key, 80)}."))
         cells = tuple(tuple(clean(cell, _CELL) for cell in row) for row in rows)
         blocks += [b.Table(columns, cells, summary="", style="tall")] if cells else []
         blocks.append(b.Items(tuple(clean(line, 400) for line in lines), "sum"))
@@ -178,7 +178,7 @@ def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[s
     return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
 
 
-def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, Shown]:
+def _scored(run: BenchRun, profile: str, date: DateResult, known: Known) -> dict[Stage, StageDisplay]:
     """The stages of one date: the largest stated and true values, and the arithmetic of each score."""
     part, tickers, scores, plan, alpha = known.part, known.tickers, date.scores, run.plan, run.plan.pipeline.alpha
     stated, true = date.answers.views[part], date.truths.views[part]
@@ -272,7 +272,7 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
             span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
             count(troubled) if troubled else "none",
         )  # fmt: skip
-        rows.append(b.Row(cells, key=model))
+        rows.append(b.TableRow(cells, key=model))
     heads = ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked")
     filters = b.row_filters(sorted(row.key for row in rows))
     return b.Table(heads, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
@@ -314,7 +314,7 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     quotes = tuple(bench.said_claim(book, verdict) for verdict in compared if verdict.publication_level != "no-claim")
     claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
     some = f"{counted(len(shown_answers(book)), 'question')} as asked, answered and scored"
-    traces = (b.Text(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
+    traces = (b.Prose(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
     # Denominators, methods, unreadable replies, and the comparison with the pipeline.
     notes = list[str]()
     sizes = sorted({item.n for item in items if "template" in item.labels})
@@ -356,11 +356,11 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
     told = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
     title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
-    board, heads, rows = book.board(QUESTIONS), list[bench.GroupHead | None]([None]), list[b.Row]()
+    board, heads, rows = book.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
         heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
     for head in heads:
-        rows += [] if head is None else [b.Row((head.shown,))]
+        rows += [] if head is None else [b.TableRow((head.shown,))]
         for model in book.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
@@ -376,7 +376,7 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
                 pointed = known(item) and item.low is not None and head and head.licensed
                 every = book.to(item, estimate(item) if known(item) and pointed else bench.range_words(item))
             who = clean(model, 60), b.small(note) if note else ""
-            rows.append(b.Row((who, *cells, *((every,) if whole else ()))))
+            rows.append(b.TableRow((who, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)
     table = b.Table(
         ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
@@ -409,8 +409,8 @@ def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b
         asked = _talk(block(question.prompt(scored.condition)[:EXCERPT], _QUESTION), block(scored.reply, _QUESTION))
         yield b.Group(
             (template_words(question.template), b.small(f"Score {number(score.score, 3)}")),
-            (b.Text(tuple(about), "cap"), b.Group("Question and reply", (asked,), folded="closed"),
-             b.Text(tuple(truth), "sum")),
+            (b.Prose(tuple(about), "cap"), b.Group("Question and reply", (asked,), folded="closed"),
+             b.Prose(tuple(truth), "sum")),
             key=question.template, style="stage", level=2,
         )  # fmt: skip
 

@@ -105,7 +105,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     room -= 0 if brush is None else len(days) * len(lines)
     shown = b.Panels(tuple(panels), "multi", brush if room >= 0 else None, data, shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-    return (b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values), room
+    return (b.Section(f"nav-{at}", title, blocks=(b.Prose(text, "cap"), shown)), shown, values), room
 
 
 def history_bytes(panels: b.Panels) -> int:
@@ -301,7 +301,7 @@ def alignment_table(book: BenchmarkIndex) -> b.Group | None:
     )
     heads = [(profile_word(profile.name), b.small("alignment")) for profile in book.run.profiles]
     caption = "Fit to each investor"
-    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Text(note)))
+    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Prose(note)))
 
 
 def stress_table(book: BenchmarkIndex) -> b.Group | None:
@@ -322,7 +322,7 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
         "windows. Tick: within the limit in every stress window; cross: beyond it in at least one."
     )
     caption = "Stress score and limit"
-    return b.Group(caption, (_bars(caption, heads, rows), b.Text(note)))
+    return b.Group(caption, (_bars(caption, heads, rows), b.Prose(note)))
 
 
 def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:

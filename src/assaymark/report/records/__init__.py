@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.records.answers import Booklet, answer_pages
-    from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages, shown_text, visible
-    from assaymark.report.records.judgments import Subject, Trail, anchor, lineage
+    from assaymark.report.records.answers import AnswerIndex, answer_pages
+    from assaymark.report.records.calls import PAGE, AskedCall, JudgeCall, SameAnswers, call_pages, shown_text, visible
+    from assaymark.report.records.judgments import StudyProvenance, Subject, anchor, lineage
 
 __getattr__ = exported(__name__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import Inline, Linked, Row, bold, row_bytes
+from assaymark.report.blocks import Inline, Linked, TableRow, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, kind_words, step_words
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
@@ -26,7 +26,7 @@ _CONDITIONS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class _Kind(NamedTuple):
+class _PairKind(NamedTuple):
     """The properties of pairs that select the calls of a measurement."""
 
     prompt: str
@@ -35,7 +35,7 @@ class _Kind(NamedTuple):
     variant: str
 
 
-Answer = tuple[Row, str]
+Answer = tuple[TableRow, str]
 """The row of an answer and the key of its call, which becomes the last cell once calls have their pages."""
 
 Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
@@ -44,23 +44,23 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
     """The row of an answer; its last cell is the outcome, in bold if the answer is not usable."""
     shown = cells if usable else (*cells[:-1], bold(cells[-1]))
-    return Row(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
+    return TableRow(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
-class Booklet:
+class AnswerIndex:
     """The answers of each judge, planned as pages: ``pages`` are path and rows, by judge."""
 
     pages: Mapping[str, Pages]
-    counts: Mapping[str, Counter[_Kind]]
-    first: Mapping[tuple[str, _Kind], str]
+    counts: Mapping[str, Counter[_PairKind]]
+    first: Mapping[tuple[str, _PairKind], str]
     singles: Mapping[str, Linked]
 
     @classmethod
-    def of(cls, of_pairs: Mapping[str, Sequence[PairCall]], of_texts: Mapping[str, Sequence[Judgment]]) -> Booklet:
+    def of(cls, of_pairs: Mapping[str, Sequence[PairCall]], of_texts: Mapping[str, Sequence[Judgment]]) -> AnswerIndex:
         """Plan the pages of all judges from their answers about pairs and about single texts."""
-        judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _Kind], str]()
-        counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
+        judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _PairKind], str]()
+        counts, singles = dict[str, Counter[_PairKind]](), dict[str, Linked]()
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
             pairs = sorted(of_pairs.get(judge, ()), key=lambda call: (_kind(call), call.pair, call.order, call.trial))
             texts = sorted(of_texts.get(judge, ()), key=lambda judgment: (judgment.trajectory, judgment.trial))
@@ -132,7 +132,7 @@ def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
-def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
+def answer_pages(book: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
     """Every page of answers, one at a time, as path and HTML, after those of their calls if there is a ledger."""
     calls: dict[str, str] = {}
     if read is not None:
@@ -153,5 +153,5 @@ def each_answer_page(
         yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
 
 
-def _kind(call: PairCall) -> _Kind:
-    return _Kind(call.prompt, call.condition, call.delta, call.variant)
+def _kind(call: PairCall) -> _PairKind:
+    return _PairKind(call.prompt, call.condition, call.delta, call.variant)

@@ -17,7 +17,7 @@ from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
 from assaymark.records import Judgment, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Facts, Group, Inline, Linked, Page, Passage, Text, bold, code
+from assaymark.report.blocks import Block, Group, Inline, Linked, Page, Passage, Prose, Terms, bold, code
 from assaymark.report.page import Frame
 from assaymark.report.text import counted
 from assaymark.text import clean, count, money
@@ -34,7 +34,7 @@ BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
 
 
 def rows_page(
-    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.Row], what: str, parts: str,
+    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.TableRow], what: str, parts: str,
     right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
 ) -> Page:  # fmt: skip
     """A page of records: a table of its rows, with a filter for each of their keys unless ``filters`` are given."""
@@ -115,7 +115,7 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
 
 
-class Asked(NamedTuple):
+class JudgeCall(NamedTuple):
     """A call for a judgment: its key, a link to the judgment with the name of its judge as text, and the judgment."""
 
     key: str
@@ -128,11 +128,11 @@ class SameAnswers:
     """The calls on the same answer by the id of a call, its own first; with the rubric's dimensions and the ends of its
     scale."""
 
-    asked: Mapping[str, Sequence[Asked]] = field(default_factory=dict)
+    asked: Mapping[str, Sequence[JudgeCall]] = field(default_factory=dict)
     dimensions: Sequence[tuple[str, str]] = ()
     scale: tuple[float, float] = (1.0, 5.0)
 
-    def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
+    def strip(self, dimension: str, others: Sequence[JudgeCall], mine: float) -> Markup:
         """The scale as a strip: this score as a square, those of others as rings, with all of them in words."""
         theirs = [(peer.ref, peer.judgment.scores[dimension]) for peer in others if dimension in peer.judgment.scores]
         (low, high), values = self.scale, [mine, *(value for _, value in theirs)]
@@ -145,23 +145,23 @@ class SameAnswers:
         label = b.escaped(words or "no other reply")
         return Markup(f' <span class="sc" role="img" aria-label="{label}" title="{label}">{dots}</span>')
 
-    def aside(self, asked: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
+    def aside(self, asked: Sequence[JudgeCall], links: Sequence[Inline]) -> Iterator[Block]:
         """The scores parsed from a reply, with the other replies on the same answer; ``links`` are links to these."""
         judged = asked[0].judgment
         alike = [other for other in asked[1:] if other.judgment.rubric == judged.rubric]
         scores = tuple((title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
                        for name, title in self.dimensions if name in judged.scores)  # fmt: skip
         if scores:
-            yield Text(bold("Scores as read"), "who")
-            yield Facts(scores, wide=False)
-            yield Text("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
+            yield Prose(bold("Scores as read"), "who")
+            yield Terms(scores, wide=False)
+            yield Prose("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
         problem = clean(": ".join(filter(None, (judged.status, judged.reason))), 300)
         rows: list[tuple[str, Inline]] = [("Reply", "valid" if judged.status == "ok" else problem)]
         if judged.evidence:
             rows.append(("Quotes", "; ".join(f"“{clean(quote, 80)}”" for quote in judged.evidence[:_QUOTES])))
         if judged.lookahead_check is not None:
             rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
-        yield Facts((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
+        yield Terms((*rows, *([("The same answer", b.spaced(links, ", "))] if links else [])), wide=False)
 
 
 NONE: Final = SameAnswers()
@@ -178,7 +178,7 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
     return Markup(parts.sub(lambda match: f"<mark>{match[1]}</mark>" if match[1] else match[0], str(text)))
 
 
-class _Shown(NamedTuple):
+class _PromptText(NamedTuple):
     """A text within a conversation: its beginning and end, their size in bytes, and a link to the whole text."""
 
     blocks: tuple[Block, Block]
@@ -187,7 +187,7 @@ class _Shown(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pages:
+class _PageStream:
     """A long list that is split into pages while it is built: only the current page is in memory."""
 
     folder: str
@@ -217,21 +217,21 @@ def call_pages(
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """The pages of calls and of their texts, one at a time, as path and HTML. A call links to the others on the same
     answer, or to their judgments if they are on another page."""
-    texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
-    by_hash: dict[str, _Shown] = {}
+    texts, cards = _PageStream(folder, "texts"), _PageStream(folder, "page")
+    by_hash: dict[str, _PromptText] = {}
     for call in calls:
         for text in call.new:
             if text.sha256 not in by_hash:
                 words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
-                left = (Text(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
-                whole = (Text(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
+                left = (Prose(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
+                whole = (Prose(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
                 row = Group(words, whole, f"t{text.sha256[:16]}", style="call", level=2)
                 full, place = texts.add(row, _FRAME + len(shown.encode()))
                 link = Linked(f"whole text, {words}", place)
                 excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
-                both = Passage(excerpt, style="said"), Text(link, "whole")
+                both = Passage(excerpt, style="said"), Prose(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
-                by_hash[text.sha256] = _Shown(written, len(excerpt.encode()), link)
+                by_hash[text.sha256] = _PromptText(written, len(excerpt.encode()), link)
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(call, uses.get(call.key, ()), by_hash)
@@ -245,7 +245,7 @@ def call_pages(
 
 
 def _page(
-    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
+    pages: _PageStream, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
 ) -> tuple[str, str]:  # fmt: skip
     """A page of calls or of texts, with links to the adjacent parts; ``then`` is the id of the first row after it."""
     last, path, parts = not then, f"{pages.folder}/{pages.name(at)}", Markup("")
@@ -284,13 +284,13 @@ def _page(
         cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
         turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
-    listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
+    listing = b.CardList(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     intro = (intro, " ", Linked("Search all parts", SEARCH)) if answers.asked else intro
     return path, frame.page(Page(path, f"Calls, part {at}", intro, (), (listing,), parts,
                                  scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
-def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:
+def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _PromptText]) -> tuple[Group, int]:
     """One call as a group of blocks, and its approximate size in bytes."""
     call, reply = one.call, one.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
@@ -314,14 +314,14 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     facts = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
     up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
-    blocks: list[Block] = [Text(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
+    blocks: list[Block] = [Prose(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
     for role, parts in asked:
-        blocks += [Text(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
+        blocks += [Prose(bold(role.capitalize()), "who"), *(block for part in parts for block in part.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
-    blocks.append(Text(bold("Reply") if shown else "There is no reply.", "who"))
+    blocks.append(Prose(bold("Reply") if shown else "There is no reply.", "who"))
     for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text, name))
-        blocks += [Text(_WHOLE.format("reply", "shows it"))] if cut and not name else []
+        blocks += [Prose(_WHOLE.format("reply", "shows it"))] if cut and not name else []
     # The fields of a reply that is a JSON object, those of objects in it one by one.
     parsed, body = list[tuple[str, str]](), object()
     with suppress(ValueError, RecursionError):
@@ -330,10 +330,10 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
         for part, inner in list(value.items() if isinstance(value, dict) else [("", value)])[:_FIELDS]:
             words = inner if isinstance(inner, str) else _JSON.encode(inner)
             parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
-    fields = b.markup_of(Facts(tuple(parsed), wide=False))
+    fields = b.markup_of(Terms(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
-    blocks.append(Facts((*facts, *schema, ("Key", code(one.key))), wide=False))
+    blocks.append(Terms((*facts, *schema, ("Key", code(one.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(part.whole for _, parts in asked for part in parts)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*facts, *parsed) for text in fact)]
     excerpts = sum(text.size + 60 for _, parts in asked for text in parts)

@@ -22,7 +22,7 @@ from assaymark.report.records.calls import (
     OVERVIEW,
     PAGE,
     SEARCH,
-    Asked,
+    JudgeCall,
     ReadCalls,
     Rests,
     SameAnswers,
@@ -42,8 +42,8 @@ LEDGER: Final = "ledger/page-001.html"
 TILDE: Final = "~{}"
 """Suffix of the file name of a judge's further pages: no name has a tilde there, see `file_stems`."""
 
-Part = Literal["panel", "anchors", "outside", "grades"]
-PARTS: Final[Mapping[Part, str]] = {
+JudgmentPart = Literal["panel", "anchors", "outside", "grades"]
+PARTS: Final[Mapping[JudgmentPart, str]] = {
     "panel": "", "anchors": "under another rubric wording", "outside": "as the held-out judge",
     "grades": "after the outcome",
 }  # fmt: skip
@@ -93,7 +93,7 @@ def subject_of(decision: Decision | None) -> Subject:
 class JudgeGroup:
     """The judgments of one judge in one part, split into pages: ``pages`` are path and judgments."""
 
-    part: Part
+    part: JudgmentPart
     judge: str
     family: str
     pages: tuple[tuple[str, tuple[Judgment, ...]], ...]
@@ -126,7 +126,7 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class StudyProvenance:
     """The addresses of a study's records. ``decisions`` maps a record id to its row, ``first`` a part, judge and
     subject to the first judgment and ``last`` to the page of the last one, and ``calls`` a call key to its call, once
     `pages` has run."""
@@ -134,17 +134,17 @@ class Trail:
     run: AssayRun
     records: Mapping[str, Decision]
     groups: tuple[JudgeGroup, ...]
-    first: Mapping[tuple[Part, str, Subject], str]
-    last: Mapping[tuple[Part, str, Subject], str]
+    first: Mapping[tuple[JudgmentPart, str, Subject], str]
+    last: Mapping[tuple[JudgmentPart, str, Subject], str]
     decided: tuple[tuple[str, tuple[Decision, ...]], ...]
     decisions: Mapping[str, str]
     calls: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: AssayRun) -> Trail:
+    def of(cls, run: AssayRun) -> StudyProvenance:
         """Plan the pages of a study."""
         records = {decision.record_id: decision for decision in run.texts}
-        by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
+        by_judge: defaultdict[tuple[JudgmentPart, str], list[Judgment]] = defaultdict(list)
         for part, judgments in run.judgments.items():
             for judgment in judgments:
                 by_judge[part, judgment.judge].append(judgment)
@@ -168,8 +168,8 @@ class Trail:
             return b.row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
 
         groups: list[JudgeGroup] = []
-        first: dict[tuple[Part, str, Subject], str] = {}
-        last: dict[tuple[Part, str, Subject], str] = {}
+        first: dict[tuple[JudgmentPart, str, Subject], str] = {}
+        last: dict[tuple[JudgmentPart, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
             pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
@@ -231,16 +231,16 @@ class Trail:
             # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
             uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
-            same: dict[str, list[Asked]] = {}
+            same: dict[str, list[JudgeCall]] = {}
             for trajectory, asked in answers.items():
-                several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
+                several, named = Counter(group.title for group, _, _ in asked), list[JudgeCall]()
                 for group, judgment, place in asked:
                     trial = f", trial {judgment.trial}"
                     ref = b.Linked(f"{group.title} on {trajectory}{trial if judgment.trial > 1 else ''}", place)
                     for key in (*([judgment.first_key] if judgment.first_key else []), judgment.call_key):
                         uses[key].append(ref)
                     words = b.Linked(group.title + (trial if several[group.title] > 1 else ""), place)
-                    named += [Asked(judgment.call_key, words, judgment)] if judgment.call_key else []
+                    named += [JudgeCall(judgment.call_key, words, judgment)] if judgment.call_key else []
                 for own in named:
                     same[f"c{own.key[:16]}"] = [own, *(asked for asked in named[:_OTHERS] if asked.key != own.key)]
             # A decision names the key of its call where the agents were asked in this run.
@@ -263,13 +263,13 @@ class Trail:
         heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         intro = "Decisions by agent and date, each with its judgments and the call in which it was made."
         for path, rows, parts in beside(self.decided):
-            shown: list[b.Row] = []
+            shown: list[b.TableRow] = []
             for decision in rows:
-                about, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
+                by, call = subject_of(decision).words, self.calls.get(decision.call.raw_object or "", "")
                 when = (f"{decision.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(decision.cluster, 60)))
                 judged = b.spaced(links.get(decision.record_id, ()), ", ") or "none"
-                cells = (about, clean(decision.record_id, 60), when, _orders(decision), judged)
-                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), about))
+                cells = (by, clean(decision.record_id, 60), when, _orders(decision), judged)
+                shown.append(b.TableRow((*cells, b.Linked("call", call) if call else "not kept"), anchor(decision), by))
             yield rows_page(path, "Decisions", intro, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
@@ -283,12 +283,12 @@ class Trail:
             numbers = map(count, (n, ok, n - ok, trials))
             judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
         tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
-        linked, subjects = self.decisions_by(), list[b.Row]()
+        linked, subjects = self.decisions_by(), list[b.TableRow]()
         for whom in self.subjects():
             both = zip(self.groups, tallies, strict=True)
             counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(group, whom))
                       for group, seen in both]  # fmt: skip
-            subjects.append(b.Row((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
+            subjects.append(b.TableRow((whom.words, linked.get(whom, "0"), *counts), whom.anchor))
         bad = [(group, judgment, place) for group, judgment, place in self.places() if judgment.status != "ok"]
         named = tuple(
             (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
@@ -296,7 +296,7 @@ class Trail:
         )
         without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
         if len(bad) > NOT_OK:
-            without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+            without.append(b.Prose(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
         of_agents = ("Agent", "Decisions", *(group.title for group in self.groups))
         of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
         intro = f". {counted(total, 'judgment')} of {counted(len(self.records), 'decision')}; each links to its call. "
@@ -324,7 +324,7 @@ class Trail:
         titles = tuple(title for _, title in dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((judge, part) for judge in self.groups for part in beside(judge.pages)):
-            shown: list[b.Row] = []
+            shown: list[b.TableRow] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
                 record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
@@ -337,7 +337,7 @@ class Trail:
                     call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
                 also = _also(one) if ok else b.bold(_also(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
+                shown.append(b.TableRow(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(judgment.status != "ok" for judgment in rows)
             without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
@@ -398,7 +398,7 @@ def _also(one: Judgment) -> str:
 
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
 _DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
-_IN_PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
+_IN_PARTS: Final[Mapping[str, JudgmentPart]] = {"anchor.": "anchors", "probe.": "outside"}
 _CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
 _HONEST: Final = (
     "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "judge.length",
@@ -408,10 +408,10 @@ _HONEST: Final = (
 _ASKED: Final = "judge.invalid_share"
 
 
-def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
+def lineage(trail: StudyProvenance, evidence: Sequence[Evidence]) -> Rests:
     """Return a function that links a measurement to its judgments, decisions or numbers, with counts where known."""
     # Judgments by part, judge, subject and format of the decision: all, and those with scores.
-    asked, given = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
+    asked, given = Counter[tuple[JudgmentPart, str, Subject, str]](), Counter[tuple[JudgmentPart, str, Subject, str]]()
     for group, judgment, _ in trail.places():
         decision = trail.records.get(judgment.trajectory)
         key = (group.part, group.judge, subject_of(decision), "" if decision is None else decision.format)
@@ -520,7 +520,7 @@ class SeasonRecord:
         return b.row_bytes(260 + 90 * len(self.keys), (self.who[:80] * 2, self.of[:120], self.said[:400]))
 
 
-class SeasonTrail(NamedTuple):
+class SeasonProvenance(NamedTuple):
     """The records of a season, and a function that reads their calls; None without a ledger."""
 
     records: Sequence[SeasonRecord]
@@ -554,7 +554,7 @@ def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, st
     return places
 
 
-def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
+def season_record_pages(trail: SeasonProvenance, frame: Frame) -> Iterator[tuple[str, str]]:
     """The pages of records, one at a time, as path and HTML, after those of their calls if there is a ledger."""
     placed, calls = _season_places(trail.records), dict[str, str]()
     if trail.read is not None:
@@ -581,7 +581,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                 text, called = clean(row.said, 400), b.spaced((call_cell(key, calls) for key in row.keys), ", ")
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
-                lines.append(b.Row(cells, row.anchor, clean(row.who, 80)))
+                lines.append(b.TableRow(cells, row.anchor, clean(row.who, 80)))
             of, up = f"{intro} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
             heads = ("By", "Of", "Content", "Calls")
             yield (

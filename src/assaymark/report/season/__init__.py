@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
+    from assaymark.report.records.judgments import SeasonRecord, SeasonProvenance, record_places, season_record_pages
     from assaymark.report.season.decisions import on_days, order_texts, problem_of
     from assaymark.report.season.feeds import preview_name, verdicts_of
     from assaymark.report.season.index import (
-        ROWS, AgentIndex, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRun, Words, measured_pages,
-        whole,
+        ROWS, AgentIndex, Language, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRun,
+        measured_pages, whole,
     )  # fmt: skip
     from assaymark.report.season.leaderboard import (
         WIDTH, account_facts, band_head, band_scale, band_strip, band_words, board_notes, lowest_to_highest,

@@ -80,7 +80,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             ranks = book.say("head.place", place=place.first, of=of)
     rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
-    head: list[b.Block] = [b.Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
+    head: list[b.Block] = [b.Prose((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))
     if strategy := book.run.plan.strategies.get(agent.name):
         head.append(b.Passage(clean(strategy, _ROOM), book.say("head.strategy")))
@@ -102,7 +102,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
     if (holdings := d.holdings(words, steps, _HELD)) is not None:
         when = b.bold(words.say("decisions.held", day=words.day(book.run.last)))
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
-        shown.append(b.Text((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
+        shown.append(b.Prose((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(
@@ -113,7 +113,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             for step in latest
         )  # fmt: skip
         first, *_ = d.parts_of(book.path, "decisions", steps)
-        whole = b.Text(b.Linked(words.say("decisions.all", n=len(steps)), first))
+        whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
         shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
     decided = b.Section("decisions", book.say("decisions.section"), d.decisions_answer(book), tuple(shown))
     return b.Page(
@@ -154,7 +154,7 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), account[0])), account[1]
+    return b.Section("earned", heading, lead, (b.Prose(book.lookup.note(item, more), "cap"), account[0])), account[1]
 
 
 def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
@@ -192,7 +192,7 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     if lines := book.lines[: -LAST_CARDS - 1 : -1]:
         unkept = book.say("ledger.partial") if book.run.partial else ""
         first, *_ = d.parts_of(book.path, "ledger", book.lines)
-        whole = b.Text(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
+        whole = b.Prose(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
         blocks = [d.ledger_table(book, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in book.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
@@ -231,7 +231,7 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
         (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
         (book.say("thrash.title"), _thrash(book, usable)),
     )
-    blocks.append(b.Group(book.say("checks.section"), (b.Facts(rows),), "checks", "" if wrong or failed else "closed"))
+    blocks.append(b.Group(book.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
     return b.Section("ledger", book.say("ledger.section"), d.ledger_answer(book), tuple(blocks))
 
 
@@ -283,9 +283,9 @@ def _graded(book: AgentIndex) -> b.Section:
             table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
             drawn.append((_parts_figure(book, axis, usable, table),))
             lines += parts
-        blocks.append(b.Beside(tuple(drawn)))
+        blocks.append(b.Columns(tuple(drawn)))
         if left := [words.part(part) for part in plan.not_applicable]:
-            below.append(b.Text(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
+            below.append(b.Prose(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
         below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
@@ -294,7 +294,7 @@ def _graded(book: AgentIndex) -> b.Section:
             for part in plan.evidence for grade in usable if part.name in grade.capped and part.name in grade.evidence
         )  # fmt: skip
         if lowered:
-            below += [b.Text(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
+            below += [b.Prose(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
     # A row for each judge: its composite, the axes and the outcome; and its texts.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
     shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
@@ -320,7 +320,7 @@ def _graded(book: AgentIndex) -> b.Section:
         titles = tuple(words.say(f"graded.head.{name}") for name in names)
         below.append(b.Group(book.say("graded.axes"), (b.Table(titles, tuple(rows), frozenset(range(1, 6)), ""),)))
     if texts:
-        below.append(b.Group(book.say("graded.words"), (b.Facts(tuple(texts)),)))
+        below.append(b.Group(book.say("graded.words"), (b.Terms(tuple(texts)),)))
         blocks.append(b.Group(book.say("graded.table"), tuple(below), folded="closed"))
     return b.Section("graded", book.say("graded.section"), answer, tuple(blocks))
 

@@ -15,7 +15,7 @@ from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, Words
+from assaymark.report.season.index import AgentIndex, Language, SeasonClaimLine, SeasonIndex, SeasonPath
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt, known, part_of
 from assaymark.text import clean
@@ -117,14 +117,14 @@ def source(book: AgentIndex, step: StepRecord) -> str:
     return b.Linked(book.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Words, step: StepRecord) -> b.Inline:
+def reason_words(words: Language, step: StepRecord) -> b.Inline:
     """The first sentence of the rationale of a decision; empty if it has none."""
     texts = (rationale.text.strip() for rationale in step.decision.rationales)
     first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
     return b.written(words.quoted(first)) if first else ""
 
 
-def trades_words(words: Words, step: StepRecord) -> str:
+def trades_words(words: Language, step: StepRecord) -> str:
     """The instruments sold and bought, and the number of rejections; if none, a word for the reason."""
     fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
@@ -137,13 +137,13 @@ def trades_words(words: Words, step: StepRecord) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.Listing:
+def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.CardList:
     """A list of decisions, with filters for each kind that occurs."""
     words = book.words
     titles = {key: words.word("filter", key) for key in FILTERS}
     filters = words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
     cards = tuple(decision_group(book, step) for step in steps)
-    return b.Listing(cards, filters, words.say("decisions.what"), "decision-cards")
+    return b.CardList(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
 def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
@@ -191,26 +191,26 @@ def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     reasons, problem = step.decision.rationales, problem_of(step)
     if (silent := unanswered(step.decision)) or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Text((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
+        texts.append(b.Prose((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
     if not reasons and not silent:
-        texts.append(b.Text(words.say("decisions.no_reason"), "sub"))
+        texts.append(b.Prose(words.say("decisions.no_reason"), "sub"))
     last = reasons[0].kind if len(reasons) == 1 else None
     for kind, text in ((rationale.kind, rationale.text) for rationale in reasons):
         if kind != last:
-            texts.append(b.Text(words.word("text", kind), "hd"))
+            texts.append(b.Prose(words.word("text", kind), "hd"))
         last, left = kind, len(text) - _TEXT
         lines = map(clean, text[:_TEXT].splitlines()[:_LINES])
         passage = "\n".join(filter(None, lines))
-        body: tuple[b.Text, ...] = (b.Text(b.written(passage), "said"),)
-        body += (b.Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
+        body: tuple[b.Prose, ...] = (b.Prose(b.written(passage), "said"),)
+        body += (b.Prose(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
         folded = len(passage) > _SHOWN or left > 0
         texts.append(b.Group(b.written(clean(passage, _SHOWN // 2)), body, folded="closed") if folded else body[0])
     heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
-    blocks = (b.Text(b.spaced(below, " · "), "sub"), b.Beside((tuple(texts), (b.Facts(tuple(done)),))))
+    blocks = (b.Prose(b.spaced(below, " · "), "sub"), b.Columns((tuple(texts), (b.Terms(tuple(done)),))))
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def units(words: Words, quantity: float) -> str:
+def units(words: Language, quantity: float) -> str:
     """A quantity with its own decimals, at most six digits in all if there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
@@ -237,7 +237,7 @@ _MOVE: Final = re.compile(
 """The sentence written by `assaymark.workflow.tracks.season_books.unexplained`."""
 
 
-def mismatch_words(words: Words, text: str) -> str:
+def mismatch_words(words: Language, text: str) -> str:
     """A mismatch in the language of the page; a sentence in another form is shown as recorded, but cleaned."""
     shown = clean(text, _REASON)
     if moved := _MOVE.fullmatch(shown):
@@ -274,7 +274,7 @@ def ledger_table(
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = book.words, list[b.Row]()
+    words, rows = book.words, list[b.TableRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -310,7 +310,7 @@ def ledger_table(
             (*state(key), b.small(", ".join(rules))) if rules else state(key),
             tuple(judged) or b.small(words.say("ledger.not_looked_at")),
         )  # fmt: skip
-        rows.append(b.Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
+        rows.append(b.TableRow(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else ""))
     # The filters: all, each state that occurs, and disagreements between the layers.
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
@@ -449,7 +449,7 @@ def called(path: SeasonPath) -> str:
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def holdings(words: Words, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
+def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
     """The last decision with a recorded portfolio, its cash share and its largest positions in words; or None."""
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
@@ -486,4 +486,4 @@ def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
         if rows
     )
     lede = words.say("accounts.now_lede", day=words.day(book.run.last))
-    return (b.Section("now", words.say("accounts.now"), lede, (b.Beside(columns),)),) if columns else ()
+    return (b.Section("now", words.say("accounts.now"), lede, (b.Columns(columns),)),) if columns else ()

@@ -15,7 +15,7 @@ import svg
 
 from assaymark import __version__
 from assaymark.records import Level, content_id
-from assaymark.report.blocks import Inline, Linked, Page, Quote, Table, notes
+from assaymark.report.blocks import ClaimQuote, Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
@@ -217,7 +217,7 @@ _STYLE: Final = (
 def share_card(book: SeasonIndex) -> str:
     """The preview picture, 1200 by 630, as a standalone drawing."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
-    claim = next((claim for level in said_levels(book) for claim in level.claims if isinstance(claim, Quote)), None)
+    claim = next((claim for part in said_levels(book) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")

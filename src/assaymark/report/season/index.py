@@ -17,7 +17,7 @@ from assaymark.judging.season.record import AuditLine, StepRecord
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
-from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
+from assaymark.report.blocks import Filter, Inline, Linked, MeasurementIndex, by_name
 from assaymark.report.measurements import Measured, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
@@ -119,7 +119,7 @@ _WORDS: Final = range(2, 13)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Language:
     """The words of one language. Calling it renders a sentence of the pages; `text` renders one stored with the season.
 
     >>> words = Words(english())
@@ -293,11 +293,11 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeasonIndex(Index):
+class SeasonIndex(MeasurementIndex):
     """A season with its look-ups in one language. Build one with `SeasonIndex.of`."""
 
     run: SeasonRun
-    words: Words
+    words: Language
     agents: Mapping[str, AgentSpec]
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
@@ -306,7 +306,7 @@ class SeasonIndex(Index):
     up: str = ""
 
     @classmethod
-    def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
+    def of(cls, run: SeasonRun, words: Language | None = None) -> SeasonIndex:
         """Index a season, in English by default."""
         agents = {  # an imported model keeps the name in its records
             spec.name: spec.model_copy(update={"model": spec.model.removeprefix(f"{RECORDS}/")})
@@ -319,7 +319,7 @@ class SeasonIndex(Index):
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
         rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
-        index = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
+        index = cls(by_id, by_name(run.measurements), run, words or Language(english()), agents, grades, rows, pages)
         measured = measured_pages(run.measurements, index.hidden)
         return replace(index, measured=measured, links=measured_links(measured))
 
@@ -410,7 +410,7 @@ class AgentIndex:
     lookup: SeasonIndex
     agent: AgentSpec
     run: SeasonRun
-    words: Words
+    words: Language
     path: str
     steps: Sequence[StepRecord]
     lines: Sequence[SeasonClaimLine]  # every checkable sentence of its record

@@ -20,7 +20,7 @@ from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, Scale, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.paths import falls
-from assaymark.report.season.index import SeasonIndex, Words, whole
+from assaymark.report.season.index import Language, SeasonIndex, whole
 from assaymark.report.text import EQUAL_WEIGHT, fit, known, text_width
 from assaymark.text import clean
 
@@ -137,7 +137,7 @@ _TOTAL: Final = "season.total"
 
 def board_section(book: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
-    words, n, rows, axes = book.words, book.graders, list[b.Row](), list[tuple[b.Inline, ...]]()
+    words, n, rows, axes = book.words, book.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
     for place in board_places(book):
         agent, row = book.agents[place.agent], book.rows.get(place.agent)
         ranks, total, why = ranks_words(place, words), total_words(book, place), words.text(place.why)
@@ -154,7 +154,7 @@ def board_section(book: SeasonIndex) -> b.Section:
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
         name = clean(agent.name, 60)
-        rows.append(b.Row((
+        rows.append(b.TableRow((
             (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
@@ -167,7 +167,7 @@ def board_section(book: SeasonIndex) -> b.Section:
         if path.baseline:
             facts = account_facts(book, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
-            rows.append(b.Row((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+            rows.append(b.TableRow((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
     heads: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
         drawn_head(book), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
@@ -180,9 +180,9 @@ def board_section(book: SeasonIndex) -> b.Section:
     about = b.notes((" ".join(board_notes(book)),))
     blocks: list[b.Block] = [table, b.Group(words.say("accounts.more_parts"), (parts, *about), folded="closed")]
     if unranked := unranked_words(book):
-        blocks.insert(0, b.Text(unranked, "notice"))
+        blocks.insert(0, b.Prose(unranked, "notice"))
     if design := tuple(design_words(book)):
-        blocks.append(b.Text(b.spaced(design, " ")))
+        blocks.append(b.Prose(b.spaced(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
@@ -197,7 +197,7 @@ def board_places(book: SeasonIndex) -> list[Rank[Said]]:
     )
 
 
-def ranks_words(place: Rank[Said], words: Words) -> str:
+def ranks_words(place: Rank[Said], words: Language) -> str:
     """The possible ranks of an agent; empty without a total."""
     if place.first is None or place.last is None:
         return ""
@@ -308,7 +308,7 @@ def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
     return list(zip(axis_heads(book), cells, strict=False))
 
 
-def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
+def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> str:
     """The band by the judges: agreed, contested between two, or that of a single judge."""
     if row is None or row.agreement is None or row.standing is None:
         return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
@@ -351,7 +351,7 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     return returned, versus, book.to(book.one("season.drawdown", **{key: name}), deepest)
 
 
-def baseline_name(name: str, words: Words) -> str:
+def baseline_name(name: str, words: Language) -> str:
     """The name of a baseline in its row; an unknown one stays unchanged."""
     key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
     return words(key) if words.has(key) else clean(name, 60)
@@ -380,7 +380,7 @@ def board_notes(book: SeasonIndex) -> Iterator[str]:
         yield words("board.note.recorded" if book.run.source else "board.note.path")
 
 
-def formula(plan: ScoringPlan, words: Words) -> str:
+def formula(plan: ScoringPlan, words: Language) -> str:
     """The formula of a total in words, with the plan's weights."""
     if not plan.efficiency.weight:
         return words("formula.single" if plan.panel == "single" else "formula.median")

@@ -12,9 +12,9 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text, WithheldGroup
+from assaymark.report.blocks import Block, ClaimQuote, Inline, Linked, Prose, Styled, WithheldGroup
 from assaymark.report.measurements import Measured
-from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
+from assaymark.report.season.index import AgentIndex, Language, SeasonIndex
 from assaymark.report.text import LEVELS, known, limits
 from assaymark.text import clean
 
@@ -40,7 +40,7 @@ def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
+def said_levels(book: SeasonIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
     verdicts, words, parts = book.run.decided.verdicts, book.words, []
     front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
@@ -77,16 +77,16 @@ def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
     return tuple(parts)
 
 
-Lines = Sequence[Quote | WithheldGroup]
+Lines = Sequence[ClaimQuote | WithheldGroup]
 
 
-def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
+def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.ClaimList:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
     folded = words(key, n=len(more)) if more else ""
-    return b.Said(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
+    return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
-def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
+def agent_levels(book: AgentIndex) -> tuple[b.ClaimList, ...]:
     """The levels that have a claim about an agent, or else about supported pairs with it."""
     parts, words = [], book.words
     of_agent = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects]
@@ -94,7 +94,7 @@ def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[Quote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
+        lines: list[ClaimQuote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
             about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
@@ -105,11 +105,11 @@ def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
     return tuple(parts)
 
 
-def level_blocks(parts: Sequence[b.Said]) -> Block:
+def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
     """Levels that have claims: the supported ones next to the unsupported ones, or one of the two alone."""
     filled = [part for part in parts if part.claims]
     sides = tuple(tuple(view for view in filled if (view.level == "no-claim") == hidden) for hidden in (False, True))
-    return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(filled))
+    return b.Columns(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
 def reasons_of(book: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
@@ -129,14 +129,14 @@ def _unsupported_first(verdict: SeasonVerdict) -> bool:
     return verdict.kind == "first" and verdict.verdict.publication_level == "no-claim"
 
 
-def withheld_text(verdict: SeasonVerdict, words: Words) -> str:
+def withheld_text(verdict: SeasonVerdict, words: Language) -> str:
     """The subject of an unsupported claim."""
     if verdict.withheld is not None:
         return words.text(verdict.withheld)
     return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> Quote:
+def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     """A supported claim with its condition and its text for the clipboard; returns do not depend on judges."""
     run, words = book.run, book.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
@@ -146,7 +146,7 @@ def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> Quote:
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(verdict.verdict.plan_hash)
     copy = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=plan, **source)
-    return Quote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
+    return ClaimQuote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
 def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
@@ -157,7 +157,7 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     if hidden:  # measurements that differ by agent would reveal who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
-    said_of = Text(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
+    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
     blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(book, decided)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
@@ -171,7 +171,7 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         if named := [words.term("claims.rule", rule) for rule, to in sorted(verdict.fragility.items()) if to == other]:
             key = "claims.rules.same" if other == level else "claims.rules.other"
             rules.append(words(key, rules=words.catalogue.names(named), level=words(f"level.{other}.tag")))
-    blocks += [Text(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
+    blocks += [Prose(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
     # Its measurements: kind and subject, the value unless it reveals something unsupported, and the row.
     rests = list[Inline]()
     for item in items:
@@ -195,7 +195,7 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", decided.kind), tuple(blocks))
 
 
-def baseline_words(name: str, words: Words) -> str:
+def baseline_words(name: str, words: Language) -> str:
     """The name of a baseline within a sentence."""
     return words.term("claim.baseline", name.replace(" ", "_").replace("/", "_"))
 
@@ -219,7 +219,7 @@ _PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
 """Measurements of human grades whose state has a count, and the key of its words."""
 
 
-def measured(item: Measurement, words: Words) -> str:
+def measured(item: Measurement, words: Language) -> str:
     """A measurement as a value with its interval and n, or the reason why there is none."""
     if not known(item):
         return state_words(item, words)
@@ -228,12 +228,12 @@ def measured(item: Measurement, words: Words) -> str:
     return words("measured.n", value=text, n=words.amount(item.n), of=words.of(item.n, item.n_of))
 
 
-def ends_words(item: Measurement, words: Words) -> str:
+def ends_words(item: Measurement, words: Language) -> str:
     """The interval of a measurement in the format of its kind; empty if there is none."""
     return limits(item, lambda *ends: words.range(*(value_words(item, end, words) for end in ends)), "")
 
 
-def state_words(item: Measurement, words: Words) -> str:
+def state_words(item: Measurement, words: Language) -> str:
     """The reason why a measurement has no value; for a pair that cannot be tested, with its periods."""
     name, _, _ = item.state.partition(" (")
     if item.name.startswith("human.") and words.has(f"state.{name}"):
@@ -243,7 +243,7 @@ def state_words(item: Measurement, words: Words) -> str:
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 
-def value_words(item: Measurement, value: float, words: Words) -> str:
+def value_words(item: Measurement, value: float, words: Language) -> str:
     """A value of a measurement, or an end of its interval, in the format of its kind."""
     form = _FORMS.get(item.name, "1")
     written = words.percent if form.endswith("%") else words.number

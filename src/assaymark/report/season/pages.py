@@ -25,7 +25,7 @@ from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, fram
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
-from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
+from assaymark.report.season.index import Language, SeasonIndex, SeasonRun
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
@@ -79,7 +79,7 @@ def site_pages(
     first, folders = SeasonIndex.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
     for language, folder in zip(catalogues, folders, strict=True):
         depth = folder.count("/")
-        book = replace(first, words=Words(language), up="../" * depth)
+        book = replace(first, words=Language(language), up="../" * depth)
         frame = season_frame(run, site.below(depth), book)
         for page in _edition(book, folder, frame):
             if isinstance(page, b.Page):
@@ -116,9 +116,9 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
-        listing: b.Block = b.Text(words("claims.none"), "none")
+        listing: b.Block = b.Prose(words("claims.none"), "none")
         if rows:
-            listing = b.Listing(
+            listing = b.CardList(
                 rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows"
             )
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
@@ -133,7 +133,7 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
             what=words("measured.what"),
         )  # fmt: skip
         lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")
-        blocks = (table if lines else b.Text(words("measured.none"), "none"),)
+        blocks = (table if lines else b.Prose(words("measured.none"), "none"),)
         yield b.Page(
             path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES
         )
@@ -200,13 +200,13 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
         drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
-    quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.Quote)]
+    quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.ClaimQuote)]
     return b.Page(
         "index.html", title, lede, tuple(sections),
         (
             *b.notes((state, reference, source), "notice"),
             level_blocks(levels),
-            b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
+            b.Prose((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
         aside=(*aside, b.spaced(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
@@ -257,7 +257,7 @@ def _rules(book: SeasonIndex) -> b.Page:
     bounds = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
               ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
     band_rows = tuple((words.term("claim.band", name), words.range(*ends)) for name, *ends in bounds)
-    bands = b.Group(words("rules.bands"), (b.Text(words("rules.bands_note"), "cap"), b.Facts(band_rows)))
+    bands = b.Group(words("rules.bands"), (b.Prose(words("rules.bands_note"), "cap"), b.Terms(band_rows)))
     tables = tuple((b.Group(title, (table,)),) for title, table in weight_tables(plan, words))
     fields = tuple(
         b.Group(words.term("rules.group", name), (b.Table(heads, tuple(rows), summary="", stacked=True),))
@@ -286,11 +286,11 @@ def _rules(book: SeasonIndex) -> b.Page:
     shared = words("rules.shared") if run.plan.prompt else "" if texts else words("rules.no_prompt")
     sections = (
         b.Section("total", words("rules.total"), blocks=(b.Items(tuple(formulas)), bands)),
-        b.Section("weights", words("weights.title"), words("weights.lede"), (b.Beside(tables, "tri"),)),
+        b.Section("weights", words("weights.title"), words("weights.lede"), (b.Columns(tables, "tri"),)),
         b.Section("file", words("rules.file"), words("rules.file_lede"), fields),
         b.Section("prompt", words("rules.prompt"), shared, prompts),
     )
-    return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Facts(facts),), here="rules",
+    return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Terms(facts),), here="rules",
                 styles=_RULES)  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Table]]:
+def weight_tables(plan: ScoringPlan, words: Language) -> Iterator[tuple[str, b.Table]]:
     """The weights of the components and of all parts of both axes, in percent, with their titles."""
     heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
     shares = plan.composite.shares(outcome=True)
@@ -398,9 +398,9 @@ def _changelog(book: SeasonIndex) -> b.Page:
             (words("changelog.grader"), clean(plan.grader, 80)), (words("changelog.total"), formula(plan, words)),
             (words("changelog.digest"), code(plan.digest)),
         )  # fmt: skip
-        blocks: list[b.Block] = [b.Facts(facts)]
+        blocks: list[b.Block] = [b.Terms(facts)]
         if not at:
-            blocks.append(b.Text(words("changelog.first")))
+            blocks.append(b.Prose(words("changelog.first")))
         else:
             changes, same = differences(plans[at - 1], plan)
             before = clean(plans[at - 1].version, 40)
@@ -408,7 +408,7 @@ def _changelog(book: SeasonIndex) -> b.Page:
             table = b.Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
             blocks.append(b.Group(words("changelog.against", version=before), (table,)))
             unchanged = words.catalogue.names([words.term("scoring.whole", name) for name in same])
-            blocks += [b.Text(words("changelog.same", fields=unchanged))] if same else []
+            blocks += [b.Prose(words("changelog.same", fields=unchanged))] if same else []
         title = words(key) if words.has(key) else clean(plan.title, 120)
         tag = words("changelog.here") if plan.version == own.version else ""
         sections.append(b.Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))

@@ -93,7 +93,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
-            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Text(words("agreement.note")))),
+            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Prose(words("agreement.note")))),
             *people_sections(book), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
@@ -186,7 +186,7 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
     table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
-    yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Text(words("people.note"))))
+    yield b.Section("people", words("people.title"), " ".join(sentences), (table, b.Prose(words("people.note"))))
 
 
 # --- do judges favour their own family? -------------------------------------------------------------------------------

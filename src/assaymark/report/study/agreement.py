@@ -134,7 +134,7 @@ def ranks_section(book: RunIndex) -> b.Section:
     table = b.Table(
         ("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), ""
     )
-    both = b.Beside(((figure,), (b.Group("The same as a table", (table,)),)))
+    both = b.Columns(((figure,), (b.Group("The same as a table", (table,)),)))
     return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
@@ -266,7 +266,7 @@ def agreement_section(book: RunIndex) -> b.Section:
     named = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
     table = b.Table(named, tuple(by_format), frozenset({2, 3, 4}), "", stacked=True)
     fold = b.Group("Show each score and format", (table,), folded="phone")
-    formats = b.Group("Do they agree within each submission format?", (b.Text(caption, "cap"), fold))
+    formats = b.Group("Do they agree within each submission format?", (b.Prose(caption, "cap"), fold))
     # Correlations of each dimension by Campbell and Fiske's three kinds.
     traits = [
         (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))

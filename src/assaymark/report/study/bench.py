@@ -21,7 +21,7 @@ from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
 from assaymark.report.page import environment
 from assaymark.report.study import checks
 from assaymark.report.study.controls import controls
-from assaymark.report.text import Known, known
+from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
@@ -39,7 +39,7 @@ FLIP: Final = "source: sign flip"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class SentenceGate:
     """One gate of a sentence: its state ("", "condition", "stops" or "unreached"), its line and its strip."""
 
     state: str
@@ -49,7 +49,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkable:
+class SentenceRecord:
     """Everything that the bench shows of one sentence; ``sentence`` is empty if it is not supported."""
 
     level: Level
@@ -58,11 +58,11 @@ class Checkable:
     also: tuple[str, ...]
     built_in: str
     help: tuple[str, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[SentenceGate, ...]
     href: str
 
 
-def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
+def checkable(book: RunIndex, verdict: Verdict) -> SentenceRecord:
     """The record of one verdict."""
     level, supported, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
@@ -81,10 +81,10 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     by_gate: list[list[checks.Check]] = [[] for _ in GATES]
     for check in checks.checked(book, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
-    steps = list[Gate]()
+    steps = list[SentenceGate]()
     for at, mine in enumerate(by_gate):
         if steps and steps[-1].state in ("stops", "unreached"):
-            steps.append(Gate("unreached"))
+            steps.append(SentenceGate("unreached"))
             continue
         effects = [check.effect for check in mine]
         state = next((effect for effect in ("stops", "condition") if effect in effects), "")
@@ -103,13 +103,13 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
                 line = f"{book.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
         if at == 0:
-            steps.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
+            steps.append(SentenceGate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
         elif at == 4:
             own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
             people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
             line = "; ".join((checks.own_tests_words(book), *people)) if own or not state else words
             strip = own_tests_strip(book, "q" if checks.failed_judges(book) else "p")
-            steps.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
+            steps.append(SentenceGate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
         else:
             strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
             line, items = "; ".join(filter(None, (line, words if state or not line else ""))), list[_Towards]()
@@ -117,8 +117,8 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
                 items = [o for f in book.study.families for o in _pairs(book, verdict, "lofo.contrast", dropped=f)]
             elif supported:
                 items = _pairs(book, verdict, "contrast" if at == 1 else "length.contrast")
-            steps.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
-    return Checkable(
+            steps.append(SentenceGate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
+    return SentenceRecord(
         level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if supported else "",
         tuple(prose(text, 400) for text in conditions if text) if supported else (), built_in_words(book, verdict),
         tuple(dict.fromkeys(fixes))[:2], tuple(steps), book.claims.get(verdict.claim.id, ""),
@@ -134,12 +134,12 @@ def _short(check: checks.Check) -> str:
     return f"{check.name.lower()}: {text.partition(end)[0]}"
 
 
-def _point(item: Known, sign: int = 1) -> tuple[float, float | None, float | None]:
+def _point(item: KnownValue, sign: int = 1) -> tuple[float, float | None, float | None]:
     low, high = sorted(round(sign * end, 3) for end in t.bounds_of(item) or ()) or (None, None)
     return round(sign * item.value, 3), low, high
 
 
-_Towards = tuple[float, Known]
+_Towards = tuple[float, KnownValue]
 """A difference, positive if the agent that a sentence names first is ahead, and its measurement."""
 
 

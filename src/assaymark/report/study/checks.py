@@ -69,7 +69,7 @@ class Check:
     effect: Literal["", "condition", "stops"] = ""
 
 
-Row = tuple[str, str, str]
+CheckRow = tuple[str, str, str]
 """A check as (name, field that limits the level, words)."""
 
 
@@ -132,7 +132,7 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
     return book.once(("checked", verdict.claim.id), build)
 
 
-def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
+def _rows(book: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     """The checks of a claim about agents: agreement, the difference and other explanations of it, then all others."""
     claim, kind, supported = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
     tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
@@ -192,7 +192,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     yield from _further(book, verdict, tested)
 
 
-def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[Row]:
+def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
     """The checks after those of the scores: the dimension, clusters, control texts, the judges' own tests, people, the
     plan, and other judges."""
     dimension = verdict.claim.dimension

@@ -88,7 +88,7 @@ _WHERE: Final = {
 Outcome = tuple[str, str, bool, tuple[str, ...]]
 """The result of an experiment, the conclusion, whether it was run, and the ids of its measurements."""
 
-Found = Iterator[tuple[str, Outcome]]
+Outcomes = Iterator[tuple[str, Outcome]]
 """The outcomes of some experiments, each with its title; experiments without an outcome were not run."""
 
 
@@ -125,7 +125,7 @@ def _kappa_words(book: RunIndex, item: Measurement) -> str:
     return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _agreed(book: RunIndex) -> Found:
+def _agreed(book: RunIndex) -> Outcomes:
     """Agreement by score, the ranking procedure, and leave-one-family-out."""
     if (item := book.one(KAPPA, dimension=AGGREGATE)) is not None:
         conclusion = {
@@ -181,7 +181,7 @@ def _agreed(book: RunIndex) -> Found:
 # --- other explanations of a difference -------------------------------------------------------------------------------
 
 
-def _explained(book: RunIndex) -> Found:
+def _explained(book: RunIndex) -> Outcomes:
     """Other explanations: judges' own families, length, an overall impression, the choice of judges, and time."""
 
     def pairs_on(name: str) -> list[Measurement]:
@@ -227,7 +227,7 @@ def _explained(book: RunIndex) -> Found:
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
 
 
-def _ranked(book: RunIndex) -> Found:
+def _ranked(book: RunIndex) -> Outcomes:
     """Possible ranks, and the results of each judge alone."""
     if measured := book.known("rank.first", dimension=AGGREGATE):
         placed, ranked = agreement.rank_shares(book), ranked_alone(book, AGGREGATE)
@@ -281,7 +281,7 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _celled(book: RunIndex) -> Found:
+def _celled(book: RunIndex) -> Outcomes:
     """The results of the control texts, and whether a judge family favours those of its own."""
     honest, names = book.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
     graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
@@ -337,7 +337,7 @@ def _celled(book: RunIndex) -> Found:
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _probed(book: RunIndex) -> Found:
+def _probed(book: RunIndex) -> Outcomes:
     """Other anchors, the held-out judge, and repeated trials."""
     measured, phrases = held.changed_anchors(book), []
     for item in measured:
@@ -382,7 +382,7 @@ def _probed(book: RunIndex) -> Found:
         yield title, _outcome(f"{NOT_RUN}: {t.state_words(every[0])}", _WHY[title], ran=False)
 
 
-def _tailed(book: RunIndex) -> Found:
+def _tailed(book: RunIndex) -> Outcomes:
     """Texts after the cutoff, brief agents, and the effective number of judges."""
     gaps, phrases = held.contamination_gaps(book), []
     for item in gaps:
@@ -425,7 +425,7 @@ def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
-        rows.append(b.Row((tuple(ways), tests, result, conclusion)) if ran else b.Row(off, style="off"))
+        rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
     levels: list[Level] = [v.publication_level for v in book.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
@@ -482,6 +482,6 @@ def gaps_section(book: RunIndex) -> b.Section:
     lead = f"{t.counted(sum(map(len, allowed.values())), 'order')} of {count(len(scored) * pairs)} supported."
     return b.section(
         "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
-        b.Beside(tuple(charts), "tri") if charts else None,
+        b.Columns(tuple(charts), "tri") if charts else None,
         b.Table(("Pair", *map(book.title, scored)), tuple(rows)) if rows else None,
     )  # fmt: skip

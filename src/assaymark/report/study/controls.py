@@ -15,7 +15,7 @@ from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
 from assaymark.report.inputs import RunIndex, supported_orders
-from assaymark.report.text import Known, known
+from assaymark.report.text import KnownValue, known
 from assaymark.text import clean, count, number, percent, span
 
 GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
@@ -159,11 +159,11 @@ def controls_section(book: RunIndex) -> b.Section:
     return b.section(
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
-        b.Beside(columns) if columns else None, b.notes([text]),
+        b.Columns(columns) if columns else None, b.notes([text]),
         b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
-        b.Group("Who writes briefly?", (b.Text(note, "cap"), brief)) if brief else None,
+        b.Group("Who writes briefly?", (b.Prose(note, "cap"), brief)) if brief else None,
     )  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     return None if first is None or middle is None or last is None else (first, middle, last)
 
 
-def terse_agents(book: RunIndex) -> list[tuple[str, Known]]:
+def terse_agents(book: RunIndex) -> list[tuple[str, KnownValue]]:
     """The agents with a measured share of terse rationales, in alphabetical order."""
     return sorted(((m.labels.get("agent", ""), m) for m in book.known("terse.share")), key=lambda pair: pair[0])
 
@@ -299,7 +299,7 @@ def style_section(book: RunIndex) -> b.Section:
 # --- other anchors ----------------------------------------------------------------------------------------------------
 
 
-def changed_anchors(book: RunIndex) -> list[Known]:
+def changed_anchors(book: RunIndex) -> list[KnownValue]:
     """The measured shifts of the dimensions whose anchors differ, in rubric order; if the run does not record which
     differ, those of all dimensions."""
     shifts = (m for m in _anchors(book) if known(m) and m.labels.get("dimension") != AGGREGATE)
@@ -454,7 +454,7 @@ def outside_group(book: RunIndex) -> b.Group:
             f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
             f"({t.alpha(book.study.inference.alpha)} needed): there no order is supported."
         )
-    blocks: tuple[Block, ...] = (b.Text(answer, "cap"), *((table,) if table else ()))
+    blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
     return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
@@ -546,7 +546,7 @@ def people_section(book: RunIndex) -> b.Section | None:
         "people", "What do people say?", people_words(book),
         b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
         b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
-        b.Text(note, "cap"),
+        b.Prose(note, "cap"),
     )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
     blocks: list[Block] = [
         b.Group("What were they shown?", (regimes, *b.notes([clock]))),
         b.Group("Does the material say when it is from?", (b.Items(tuple(probes)),)),
-        b.Group("What did they do?", (b.Text(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
+        b.Group("What did they do?", (b.Prose(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
     ]
     if planted:
         built_in = {view.name for view in book.run.reference_agents}
@@ -129,7 +129,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
         sentence = f"{t.listing(names)} {are} with planted properties, no language model."
         if built_in.issuperset(agent.name for agent in book.study.agents):
             sentence = "Every agent is a built-in rule with planted properties; none is a language model."
-        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Beside(planted, "tri")), "agents-planted"))
+        blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Columns(planted, "tri")), "agents-planted"))
     cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
     market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
@@ -222,7 +222,7 @@ def example_page(book: RunIndex) -> b.Page | None:
         sides = (f"{count(minutes)} minutes before", "at the cutoff")
         drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
         charts.append((b.Figure(title, "", drawn, "", note=caption, data=CLOSES),))
-    given: list[Block] = [b.Beside(tuple(charts), "tri")] if charts else []
+    given: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
     given += _features_and_book(context, prices)
@@ -305,7 +305,7 @@ def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterato
         heads = ("Position", "Units", "Last price", "Value", "Of NAV")
         table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
         sentence = f"Before any order, in {clean(book.currency, 12)}: cash {number(book.cash)}, NAV {number(book.nav)}."
-        yield b.Group("The book", (b.Text(sentence, "cap"), table))
+        yield b.Group("The book", (b.Prose(sentence, "cap"), table))
 
 
 def limit_words(rule: Constraint) -> str:
@@ -375,7 +375,7 @@ def _agent(decision: Decision, context: Context, prices: Mapping[str, float], ro
         table = b.table_of(("Limit", "After the orders", "State"), checks, {1}, stacked=True)
         right += [table] if table else []
     heading = (clean(decision.agent.id, 80), b.small(f" family {clean(decision.agent.family, 60)}"))
-    return b.Group(heading, (b.Beside((b.notes(parts), tuple(right))),))
+    return b.Group(heading, (b.Columns((b.notes(parts), tuple(right))),))
 
 
 def _bytes(text: str) -> int:

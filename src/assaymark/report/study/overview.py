@@ -46,7 +46,7 @@ _SAID: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StudyFinding:
     """The heading of the page and the terminal: one supported sentence, or the reason why there is none. ``said`` is
     the sentence without quotation marks; ``verdict`` is None if nothing is supported, or if agents may not be named."""
 
@@ -57,7 +57,7 @@ class Finding:
     notice: tuple[str, str]
 
 
-def finding(book: RunIndex) -> Finding:
+def finding(book: RunIndex) -> StudyFinding:
     """The finding: the first rank overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     supported = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
@@ -86,7 +86,7 @@ def finding(book: RunIndex) -> Finding:
         why = book.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
     elif not names_allowed(book):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
-        return Finding("Built-in judges scored these agents", None, also, "", notice)
+        return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
     # The agents that cannot be ranked, and the number of dimensions with agreement.
     if supported_orders(book, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
@@ -96,11 +96,11 @@ def finding(book: RunIndex) -> Finding:
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
     if not supported:
-        return Finding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
+        return StudyFinding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
     verdict = supported[0]
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
-    return Finding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
+    return StudyFinding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -181,24 +181,24 @@ def _tiers_section(book: RunIndex) -> b.Section:
             chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
             note = "" if why else _ranks_words(book, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
-    small = [b.Beside(tuple((figure,) for figure in charts), "small3")] if charts else []
+    small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
         cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
-        blocks += [*_quotes(cuts), *(b.Text(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
+        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
     else:
         blocks += small
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
     )
-    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Text(key)))
+    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Prose(key)))
 
 
-Said = tuple[str, Level, tuple[str, ...]]
+QuotedSentence = tuple[str, Level, tuple[str, ...]]
 """A sentence with its level and the conditions to be quoted with it."""
 
 
-def conditions_of(sentences: Sequence[Said], above: Sequence[Said] = ()) -> tuple[list[str], str]:
+def conditions_of(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence] = ()) -> tuple[list[str], str]:
     """The conditions specific to each sentence, and those shared by all, without the shared ones of all ``above``."""
     shared, before = (
         [text for text in group[0][2] if all(text in also for _, _, also in group)] if group else []
@@ -212,17 +212,17 @@ def conditions_of(sentences: Sequence[Said], above: Sequence[Said] = ()) -> tupl
     return own, f"{lead}{', besides the above' if before else ''}: {rest}" if rest else f"{lead} what is said above."
 
 
-def _quotes(sentences: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
+def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence] = ()) -> list[Block]:
     """Sentences that can be copied with their conditions, and below them the conditions that they share."""
     own, shared = conditions_of(sentences, above)
     quotes = [
-        b.Quote(level, text, mine, copy=" ".join((text, *also)))
+        b.ClaimQuote(level, text, mine, copy=" ".join((text, *also)))
         for (text, level, also), mine in zip(sentences, own, strict=True)
     ]
-    return [*quotes, *(b.Text(text) for text in (shared,) if text)]
+    return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
 
-def turned_sentences(book: RunIndex) -> list[Said]:
+def turned_sentences(book: RunIndex) -> list[QuotedSentence]:
     """Pairs ranked one way on a dimension and the other way on another, in the form of `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
@@ -254,11 +254,11 @@ def _ranks_words(book: RunIndex, dimension: str) -> str:
     return f"Possible ranks of {of}: {', '.join(lines[:12])}{more}." if lines else ""
 
 
-def tier_sentences(book: RunIndex) -> list[Said]:
+def tier_sentences(book: RunIndex) -> list[QuotedSentence]:
     """Each cut between tiers on the overall score as a sentence, with its level and its conditions. It follows from the
     supported orders of every agent above over every agent below it."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
-    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[Said]()
+    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[QuotedSentence]()
     for cut in range(1, len(groups) if names_allowed(book) else 1):
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(agent, other) for agent in above for other in below]
@@ -357,14 +357,14 @@ def _planted_section(book: RunIndex) -> b.Section:
             lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), phrase))
         columns.append((
             Markup("<h3>{}</h3>").format(t.sentence(_planted_name(control))[:-1] + n),
-            b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
+            b.Prose(f"Points against {against}; {rule}.{mean}", "cap"),
             b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
                     style="drops"),
         ))  # fmt: skip
     values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in gated[:2])
     more = f" of {t.counted(len(gated), 'kind')}: {values}" if len(gated) > 2 else ""
-    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
-    blocks = (b.Beside(tuple(columns)), rest) if columns else ()
+    rest = b.Prose((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (b.Columns(tuple(columns)), rest) if columns else ()
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 

@@ -33,7 +33,7 @@ from assaymark.report.measurements import (
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged_by
 from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
-from assaymark.report.records.judgments import Calls, Trail, lineage
+from assaymark.report.records.judgments import Calls, StudyProvenance, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
 from assaymark.report.study.checks import checked, explanations_section
@@ -161,7 +161,7 @@ def each_page(
         yield from ((page.path, frame.page(page)) for page in _pages(book, (), {}))
         yield from frame.files()
         return
-    trail = Trail.of(run) if run.judgments else None
+    trail = StudyProvenance.of(run) if run.judgments else None
     rows = ledger_rows(book, {} if trail is None else trail.decisions)
     rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
     measured = measured_parts(measured_rows(book, rests))
@@ -181,7 +181,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+def _pages(book: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each topic that it links to."""
     # The other pages as (whether it exists, words, path, description).
     run, table = book.run, book.run.table is not None
@@ -214,7 +214,7 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
     verify = b.code("assaymark claim --verify certificate.json")
     for path, shown, links in beside(claims.items()):
         filters = b.row_filters([card.level for card in shown], TAGS)
-        listing = b.Listing(tuple(shown), filters, "claims", "claim-rows")
+        listing = b.CardList(tuple(shown), filters, "claims", "claim-rows")
         yield b.Page(path, "All sentences", lead, (), (listing,), links,
                    here="claims", foot=("To check a certificate without any text of the agents: ", verify))  # fmt: skip
     if not table:
@@ -268,20 +268,20 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         claimed, (tests, unreached) = level != "no-claim", checked(book, verdict)
         # The id of a card; a hash of the claim id would reveal the direction of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
-        blocks: list[Block] = [] if claimed else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
+        blocks: list[Block] = [] if claimed else [b.Prose(prose(suppressed_phrase(claim), 400), "up")]
         if claimed:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
             quote = said_claim(book, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
-            blocks += [b.Text(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
+            blocks += [b.Prose(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
             (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in tests
         ]
         checks += [f"Not reached: {', '.join(unreached).lower()}"] if unreached else []
-        blocks += [b.Text(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
+        blocks += [b.Prose(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
         if amended := amended_words(verdict.amended):
-            blocks.append(b.Text(b.bold(amended), "why"))
+            blocks.append(b.Prose(b.bold(amended), "why"))
         # The level under each other rule, rules with one level together.
         rules: Inline = "" if verdict.fragility else "No other rule was tried."
         if verdict.fragility and not claimed and kind == "first":

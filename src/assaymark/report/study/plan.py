@@ -200,7 +200,7 @@ def plan_section(book: RunIndex) -> b.Section:
     ]  # fmt: skip
     noted = [(title, tuple((term, b.noted(value, below and f" {below}")) for term, value, below in facts))
              for title, facts in (("The plan", of_plan), ("The panel", of_panel))]  # fmt: skip
-    facts = tuple((b.Group(title, (b.Facts(rows),)),) for title, rows in noted)
+    facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
     # The full text of a custom rubric.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
         (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
@@ -209,9 +209,9 @@ def plan_section(book: RunIndex) -> b.Section:
     return b.section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        b.notes(lines), b.Beside(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
+        b.notes(lines), b.Columns(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
         b.Group("Show the rubric", (texts,), folded="phone") if texts else None,
-        b.Group("Not claimed here", (b.Text(NEVER_SAID, "never"),)),
+        b.Group("Not claimed here", (b.Prose(NEVER_SAID, "never"),)),
     )  # fmt: skip
 
 
@@ -233,13 +233,13 @@ def panel_section(book: RunIndex) -> b.Section:
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
     lead = reference_words(book)
-    return b.section("panel", "Who judged?", lead, table, b.Beside(tuple(planted), "tri") if planted else None)
+    return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
 
 
 def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:
     """The planted properties of a built-in judge or agent."""
     flaws = b.Items(tuple(clean(flaw, 300) for flaw in planted))
-    return b.Group(f"What is planted in {name}?", (b.Text(clean(question, 300), "cap"), flaws))
+    return b.Group(f"What is planted in {name}?", (b.Prose(clean(question, 300), "cap"), flaws))
 
 
 def noise_section(book: RunIndex) -> b.Section:
@@ -263,7 +263,7 @@ def noise_section(book: RunIndex) -> b.Section:
         rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
-    return b.section("noise", "How much of it is noise?", lead, table or b.Text("No noise floor was measured."))
+    return b.section("noise", "How much of it is noise?", lead, table or b.Prose("No noise floor was measured."))
 
 
 def records_section(book: RunIndex) -> b.Section:
@@ -278,7 +278,7 @@ def records_section(book: RunIndex) -> b.Section:
             missing.append(t.sentence(prose(note, 600)))
     rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
     table = b.Table(("Reason", "Records"), rows, frozenset({1}), "")
-    left_out = b.Group("Which records were left out?", (table,)) if rows else b.Text("No record was left out.")
+    left_out = b.Group("Which records were left out?", (table,)) if rows else b.Prose("No record was left out.")
     lead = "" if missing else "The import reported nothing missing."
     items = b.Items(tuple(missing)) if missing else None
     return b.section("records", "What do the records lack?", lead, items, left_out)

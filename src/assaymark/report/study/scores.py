@@ -59,7 +59,7 @@ def read_section(table: TableView) -> b.Section:
     wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
     filled = b.Items((*(prose(line, 600) for line in table.filled), wrong))
     assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (b.Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
+    blocks = (b.Terms(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
     return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
@@ -101,7 +101,7 @@ def panel_section(book: RunIndex) -> b.Section:
         grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(name, 60)}", dot(split[name][1], none[name])) for name in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
-        both = b.Beside(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
+        both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
@@ -117,11 +117,11 @@ def panel_section(book: RunIndex) -> b.Section:
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
     if sentence := spread_words(book):
-        blocks.append(b.Text(sentence, "cap"))
+        blocks.append(b.Prose(sentence, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
-        blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
+        blocks.append(b.Prose("Judges of one maker are not compared with each other.", "cap"))
     if sentence := people_words(book):
-        blocks.append(b.Text((b.bold("People."), " ", sentence), "cap"))
+        blocks.append(b.Prose((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
 

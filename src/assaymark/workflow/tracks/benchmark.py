@@ -33,6 +33,7 @@ from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
+from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, calls_of, check_call, print_raised
 from assaymark.workflow.lock import bench_text, unknown_model
@@ -252,12 +253,12 @@ def _publish(
     narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score_note(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
+    lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
         built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
-        words = [f"{verdict.publication_level}: {verdict.claim.statement}", built_in, verdict.condition or ""]
+        words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(sentences) > 12:
         lines.append(f"and {len(sentences) - 12} more on the page")

@@ -37,7 +37,7 @@ from assaymark.records import (
 )
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.records.answers import Booklet, answer_pages
+from assaymark.report.records.answers import AnswerIndex, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
@@ -352,10 +352,10 @@ def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> No
 
 def datasheet_pages(
     sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None,
-    answers: Booklet | None = None, read: ReadCalls | None = None,
+    answers: AnswerIndex | None = None, read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """Yield the pages of judges' answers, the page of each judge, and the page that compares them."""
-    frame, book = frame or judges_frame(), answers or Booklet.of({}, {})
+    frame, book = frame or judges_frame(), answers or AnswerIndex.of({}, {})
     yield from answer_pages(book, frame, read)
     for sheet in sheets:
         others = [other for other in sheets if other.judge != sheet.judge]

@@ -33,9 +33,10 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
-from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
+from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.text import tally_words
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.human_labels import labels_of, people_basis
@@ -89,7 +90,7 @@ def publish_season(
         from assaymark.workflow.ask import calls_of
 
         decisions = Store(folder).read(DECISIONS)
-        trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
+        trail = SeasonProvenance(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
 
     def write(out: Path) -> None:
@@ -100,8 +101,8 @@ def publish_season(
     written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
     note("writing pages", 3, 3)
     html = [page for page in written if page.suffix == ".html"]
-    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
+    decided = f"{len(file.verdicts)} claims decided ({tally_words(file.tally)})"
+    lines = [f"{file.study}: {decided}; plan {file.plan_hash[:12]}..."]
     if late := late_note(material, judged.grades):
         lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
     size = max(page.stat().st_size for page in html) / 1024
