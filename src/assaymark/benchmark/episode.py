@@ -1,4 +1,4 @@
-"""Episodes, call by call: one model, or one baseline without a model, under one profile through one window."""
+"""Episodes, call by call: one model under one profile through one window; and the baselines without a model."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtesting import RISK_FREE
-from assaymark.portfolio.optimisers import Bools, Findings, Floats, brought_to_one, spread
+from assaymark.portfolio.optimisers import Bools, Floats, Validator, brought_to_one, spread
 from assaymark.protocol import AgentSpec
 
-# One episode's portfolio, and what its answers are scored against (PortBench, Appendix C.1 and C.3)
+# One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
 
 COST_BPS = 15.0
-"""Of the traded value: 10 slippage and 5 commission (Appendix C.3)."""
+"""Trading cost in basis points of the traded value: 10 slippage and 5 commission (Appendix C.3)."""
 
 VIEW_SCALE: Final = 0.10
-"""The return that makes a view of 1."""
+"""The return that corresponds to a view of 1."""
 
 SIGNAL_AT: Final = 0.2
-"""A view above it is a buy, one below its negative a sell."""
+"""Threshold of a signal: a view above it is a buy, one below its negative a sell."""
 
 VAR_LEVEL: Final = 0.95
 
 DRIFT_LIMIT: Final = 0.05
-"""Drift that passes without a flag, as a share of NAV."""
+"""Largest drift without a rebalancing flag, as a share of NAV."""
 
 NOT_SOLVED = "not-solved"
-"""The status of oracle weights that are equal because a solver gave none."""
+"""The status of oracle weights that are equal because the solver found none."""
 
 _ROUNDING = 1e-9
-_NOTHING = 1e-15  # a sum of weights and money that rounding alone keeps from 0
+_NOTHING = 1e-15  # a portfolio value up to this is 0 but for rounding
 
 
 def equal_start(part: np.ndarray, size: int) -> Position:
-    """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25)."""
+    """Return a portfolio of NAV 1 in equal weights over the instruments at indices ``part`` of ``size`` (figure 25)."""
     weights = np.zeros(size)
     weights[part] = 1.0 / part.size
     weights.setflags(write=False)
@@ -59,18 +59,18 @@ def equal_start(part: np.ndarray, size: int) -> Position:
 
 
 def turnover_between(weights: ArrayLike, target: ArrayLike) -> float:
-    """Bought plus sold as a share of NAV: the sum of absolute changes of weight."""
+    """Compute the two-sided turnover as a share of NAV: the sum of absolute changes of weights."""
     return float(np.abs(np.asarray(target) - np.asarray(weights)).sum())
 
 
 def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS) -> tuple[Position, float]:
-    """Trade to the target weights and pay: the portfolio after it, and its two-sided turnover as a share of NAV.
+    """Trade to the target weights at a cost. Returns the new portfolio and its two-sided turnover as a share of NAV.
 
-    None holds what there is and costs nothing.
+    A target of None keeps the portfolio and costs nothing.
     """
     if target is None or position.nav <= 0:
         return position, 0.0
-    weights, findings = brought_to_one(target).copy(), Findings("sandbox")
+    weights, findings = brought_to_one(target).copy(), Validator("sandbox")
     if weights.shape != position.weights.shape:
         findings.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
     elif not np.isfinite(weights).all():
@@ -89,7 +89,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
 def hold(
     position: Position, returns: Floats, to_decision: bool, convention: Convention = "paper"
 ) -> tuple[Position, Floats]:
-    """Let a portfolio drift through the days after a close, without trades."""
+    """Let a portfolio drift, without trades, over daily ``returns``. Returns it and the NAV of each day."""
     if not returns.shape[0]:
         return position, np.empty(0)
     factors = 1.0 + returns
@@ -98,7 +98,7 @@ def hold(
     growth = np.cumprod(factors, axis=0)
     worth = growth @ position.weights + (1.0 - float(position.weights.sum()))
     worth = np.where(worth > _NOTHING, worth, 0.0)
-    # what was lost wholly does not come back
+    # a NAV of 0 stays 0
     worth = np.where(np.minimum.accumulate(worth) > 0, worth, 0.0)
     nav = position.nav * worth
     weights = position.weights * growth[-1] / worth[-1] if worth[-1] > 0 else np.zeros_like(position.weights)
@@ -107,7 +107,7 @@ def hold(
 
 
 def ahead_of(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> tuple[Floats, Floats]:
-    """What came after the close of a row: total returns, shape (n_assets,), and the daily ones of the oracle."""
+    """Return the future of a row: total returns over ``horizon``, shape (n_assets,), and the oracle's daily returns."""
     if row + horizon >= market.days.size:
         last = f"{market.days[-1]}, {market.days.size - 1 - row} days after {market.days[row]}"
         raise InputError("market", [f"a horizon of {horizon} days is needed (the store ends on {last})"])
@@ -117,23 +117,23 @@ def ahead_of(market: BenchMarket, row: int, horizon: int, convention: Convention
 
 
 def views_of(returns: Floats) -> Floats:
-    """Returns as views: 10 % is 1, and nothing is above 1."""
+    """Convert returns to views in [-1, 1]: a return of 10 % is a view of 1."""
     return np.clip(returns / VIEW_SCALE, -1.0, 1.0)
 
 
 def signals_of(views: Floats) -> tuple[Signal, ...]:
-    """Views as signals."""
+    """Convert views to signals by the threshold `SIGNAL_AT`."""
     return tuple("buy" if view > SIGNAL_AT else "sell" if view < -SIGNAL_AT else "hold" for view in views.tolist())
 
 
 def oracle_weights(
     mean: Floats, covariance: Floats, allowed: Bools, convention: Convention = "paper"
 ) -> tuple[Floats, str]:
-    """The weights of the oracle (equation 7; equal if nothing is allowed or solved), and how they were found."""
+    """Compute the oracle's weights (equation 7; equal if nothing is allowed or solved) and the solver's status."""
     if not allowed.any():
         return spread(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
-        # Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it.
+        # Maximise mean over volatility by SLSQP from equal weights, as in the authors' code.
         places: np.ndarray = np.flatnonzero(allowed)
         count = places.size
         drift, matrix = mean[places], covariance[np.ix_(places, places)]
@@ -167,7 +167,7 @@ def risk_of(
     weights: Floats, returns: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
 ) -> Risk:  # fmt: skip
-    """Value at risk, drawdown (a loss is negative, as in Table 7), drift and flag of weights over the lookback."""
+    """Compute VaR, drawdown (losses are negative, as in Table 7), drift and flag of weights over the lookback."""
     daily = returns @ weights
     var = float(np.quantile(daily, 1.0 - VAR_LEVEL))
     worth = np.concatenate([[1.0], np.cumprod(1.0 + daily)])
@@ -177,7 +177,7 @@ def risk_of(
         return Risk(var, drawdown, drift, drift > drift_limit or -drawdown > profile.drawdown_tolerance)
     grown = weights * np.prod(1.0 + returns, axis=0)
     money = 1.0 - float(weights.sum())
-    # what rounding leaves of a sum must not outweigh assets that have lost nearly everything
+    # a rounding error of the sum must not outweigh assets that have lost nearly everything
     total = float(grown.sum()) + (money if money > 1e-12 else 0.0)
     drift = float(np.abs(grown / total - weights).max()) if total > 0 else float(weights.max())
     return Risk(var, drawdown, drift, drift > drift_limit or var < profile.var_limit)
@@ -185,7 +185,7 @@ def risk_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What is true of a date for all models and profiles; ``fixed`` is the oracle's answer if no model changes it."""
+    """Truths of a date for all models and profiles; ``fixed`` are the oracle's weights if no model affects them."""
 
     known: Known
     views: Floats
@@ -195,7 +195,7 @@ class Scene:
 
 
 def scene_on(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> Scene:
-    """What came of the market after the close of a row."""
+    """Compute the truths of a row from the returns after its close."""
     known = market.known(row)
     total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention))
     mean = daily.mean(axis=0)
@@ -216,11 +216,11 @@ BASELINES: Mapping[str, str] = MappingProxyType(
         "MinVar": "minimum-variance",
     }
 )
-"""PortBench's short names of the five baselines (section C.3), and the strategy of `assaymark.portfolio` of each."""
+"""PortBench's short names of the five baselines (section C.3), with the strategy of `assaymark.portfolio` for each."""
 
 
 class MarketWindow:
-    """A market through one window at one pace, shared by all episodes in it. Weights are of the whole universe."""
+    """A market in one window at one pace, shared by all its episodes. Weights are over the whole universe."""
 
     def __init__(self, market: BenchMarket, spec: Window, pace: formulas.Pace) -> None:
         self.market, self.spec, self.pace = market, spec, pace
@@ -231,9 +231,9 @@ class MarketWindow:
         self.decisions: tuple[date, ...] = tuple(market.days[self.rows].tolist())
         self._end = int(np.searchsorted(market.days, np.datetime64(spec.last), side="right")) - 1
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
-        # the same for every model, and under `reference` slow to solve
+        # the same for every model, and slow to solve under `reference`
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
-        # the market of a date as prompts show it and as numbers, for all models, profiles and stages
+        # the market of a date as prompt text and as numbers, for all models, profiles and stages
         self.market_text = lru_cache(maxsize=KEPT)(lambda day: replies.market_text(self.known(day)))
         self.market_numbers = lru_cache(maxsize=KEPT)(
             lambda day: replies.market_numbers(self.known(day), market.view(self._row(day)).instruments)
@@ -241,20 +241,20 @@ class MarketWindow:
         self._place = {day: at for at, day in enumerate(self.decisions)}
 
     def start(self) -> Position:
-        """The portfolio before the first trade: equal weights over what takes part on the first date."""
+        """Return the portfolio before the first trade: equal weights over the first date's eligible instruments."""
         return equal_start(self.known(self.decisions[0]).part, self.market.universe.size)
 
     def known(self, day: date) -> Known:
-        """What could be known at the close of a decision date; ``part`` is what takes part."""
+        """Return the market as it was known at the close of a decision date; ``part`` are the eligible instruments."""
         return self.market.known(self._row(day))
 
     def truths(
         self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
-        """What the answers of a decision date are scored against.
+        """Compute the truths that the answers of a decision date are scored against.
 
-        What takes no part has the view 0, the signal hold and the weight 0.
+        Instruments that are not eligible have the view 0, the signal hold and the weight 0.
         """
         scene, size = self._scene(self._row(day), self.horizon, convention), held.size
         known = scene.known
@@ -264,7 +264,7 @@ class MarketWindow:
         return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
 
     def hold(self, day: date, position: Position, convention: Convention = "paper") -> tuple[Position, Floats]:
-        """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
+        """Let a portfolio drift from a decision date to the next or to the end. Returns it and the NAV of each day."""
         first = self._row(day)
         last = first == self.rows[-1]
         stop = self._end if last else int(self.rows[self._place[day] + 1])
@@ -277,13 +277,13 @@ class MarketWindow:
 
 
 SHOWN: Final = 900
-"""Characters of a prompt or a reply that an episode keeps for its page; the ledger has all."""
+"""Characters of a prompt or a reply that an episode keeps for its page; the ledger has the full text."""
 
 
 class EpisodeState:
-    """One episode: (model, profile, window). It makes no call itself: a run asks many episodes for their next calls.
+    """One episode: (model, profile, window). It makes no calls; a run collects the next calls of many episodes.
 
-    The same replies always lead to the same calls, and a call shows nothing that was not known at the close of its day.
+    Equal replies lead to equal calls, and a call contains only data known at the close of its day.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class EpisodeState:
         self._open()
 
     def _open(self) -> None:
-        """Begin a decision date; ``_said`` is None until S2 is answered, and if that names no signal."""
+        """Start a decision date; ``_said`` is None before S2 is answered, and if the answer has no signal."""
         self._known = self.world.known(self.world.decisions[len(self._dates)])
         self._views = np.zeros(len(self.world.tickers))
         self._said: tuple[Signal, ...] | None = None
@@ -311,11 +311,11 @@ class EpisodeState:
 
     @property
     def over(self) -> bool:
-        """Whether every decision is made."""
+        """True if every decision is made."""
         return len(self._dates) == len(self.world.decisions)
 
     def next_call(self) -> CallSpec | None:
-        """The call that the episode waits for; None when it is over."""
+        """Return the call that the episode waits for; None when it is over."""
         if self.over:
             return None
         rules, world = self.rules, self.world
@@ -333,7 +333,7 @@ class EpisodeState:
         return self._pending
 
     def take(self, reply: Reply) -> None:
-        """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule."""
+        """Process the reply to the pending call; an invalid one is scored by PortBench's rule."""
         if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
         at = self._known.day, self._stage
@@ -342,7 +342,7 @@ class EpisodeState:
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
-        """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
+        """Process a reply to the next stage that was given to a call of another episode, without making a prompt."""
         if self.over:
             raise ValueError(f"episode {self.name} is over")
         known = self._known
@@ -360,10 +360,10 @@ class EpisodeState:
         rules, part, truths, convention = self.rules, known.part, self._truths(), self.convention
         after, turnover = trade(self._position, target, rules.cost_bps)
         answers = formulas.Answers(self._views, self._signals(), target, self._states)
-        # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
+        # S3 to S5 score the portfolio held, which an invalid reply leaves unchanged
         executed = self._position.weights if target is None else target
         own, best = executed[part], truths.weights[part]
-        risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as money
+        risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as cash
         answered, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
@@ -385,9 +385,9 @@ class EpisodeState:
             self._open()
 
     def true_reply(self) -> str:
-        """What somebody who knows what happened next would reply to the pending call: the ceiling of every score.
+        """Return the reply to the pending call with perfect foresight: the upper bound of every score.
 
-        S3's is the oracle's portfolio under the signals that were given in S2.
+        In S3 it is the oracle's portfolio under the signals given in S2.
         """
         if self.over:
             raise ValueError(f"episode {self.name} is over")
@@ -398,7 +398,7 @@ class EpisodeState:
         return replies.reply_text(stage, {self.world.tickers[at]: values[at] for at in self._known.part.tolist()})
 
     def result(self) -> EpisodeResult:
-        """Everything that came of the episode."""
+        """Return the result of the finished episode."""
         if not self.over:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
@@ -406,16 +406,16 @@ class EpisodeState:
         return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
 
     def _signals(self) -> tuple[Signal, ...]:
-        """The signals of the universe: hold for what does not take part, and for all where none were given."""
+        """Return the signals of the universe: hold for ineligible instruments, and for all if none were given."""
         every: list[Signal] = ["hold"] * len(self.world.tickers)
         for at, signal in zip(self._known.part.tolist(), self._said or (), strict=False):
             every[at] = signal
         return tuple(every)
 
     def _truths(self) -> Truths:
-        """The truths of this date under the signals that were given; without any the oracle buys what truly is to be.
+        """Compute the truths of this date under the given signals, or under the true ones if none were given.
 
-        With nothing to buy it would hold all alike, and an answer that cannot be read would score well.
+        Without any buy signal the oracle would hold equal weights, and an invalid answer would score well.
         """
 
         def under(signals: Sequence[Signal]) -> Truths:
@@ -429,7 +429,7 @@ class EpisodeState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineResult:
-    """One baseline through one window."""
+    """The result of one baseline in one window."""
 
     name: str
     window: str
@@ -443,7 +443,7 @@ def run_baselines(
     windows: Sequence[MarketWindow], cash: bool = False, cost_bps: float = COST_BPS, convention: Convention = "paper",
     names: Sequence[str] = tuple(BASELINES),
 ) -> tuple[BaselineResult, ...]:  # fmt: skip
-    """Every baseline through every window."""
+    """Run every baseline in every window. Raises `UnknownNameError` for an unknown baseline."""
     for name in names:
         if name not in BASELINES:
             raise UnknownNameError("baseline", name, tuple(BASELINES))
@@ -465,7 +465,7 @@ def run_baselines(
 
 
 def baseline_weights(name: str, known: Known, size: int, cash: bool = False) -> tuple[Floats | None, str]:
-    """What a baseline wants to hold on a date, shape (n_assets,), and how it was found; None where it has no answer."""
+    """Compute a baseline's weights on a date, shape (n_assets,), and its solver status; weights None if undefined."""
     eligible = np.array([cash or one != "cash" for one in known.classes])
     classes = [kind for kind, allowed in zip(known.classes, eligible.tolist(), strict=True) if allowed]
     try:

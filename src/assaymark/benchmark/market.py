@@ -1,7 +1,7 @@
-"""The market of a benchmark as dense arrays: its instruments, its windows, and what was knowable on each of its dates.
+"""The market of a benchmark as dense arrays: its instruments, its windows, and point-in-time data of each date.
 
-PortBench, sections 3.1 and B.3 and Appendix F.1. Shares are fractions, not percent. None says that a field is not
-defined for an asset; it is never 0.
+PortBench, sections 3.1 and B.3 and Appendix F.1. Shares are fractions, not percent. None, never 0, means that a field
+is not defined for an asset.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from assaymark.portfolio.optimisers import Bools, Floats
 from assaymark.records import repeated
 
 DEFAULT_SIZE = 81
-"""Instruments of figures 28 to 30 of PortBench."""
+"""Default number of instruments, as in figures 28 to 30 of PortBench."""
 
 KEPT = 160
-"""Dates whose knowable side is kept; the four windows have fewer together, weekly ones included."""
+"""Cache size in dates for point-in-time data; the four windows together have fewer, even if weekly."""
 
 LISTED_DAYS = 252
-"""Days of prices that are read on a date: the peak behind a crisis looks back so far (section B.3)."""
+"""Days of prices used on a date: the lookback of the peak in the crisis rule (section B.3)."""
 
 NEWS_DAYS = 30
-"""Calendar days of news that are shown (figure 13)."""
+"""Calendar days of news in a prompt (figure 13)."""
 
 TRAINING_END: Final = np.datetime64("2022-12-31")
 """The last day of the training years (section B.3)."""
 
 HORIZONS: Final[dict[Pace, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
-"""Trading days after a decision that its truths look at."""
+"""Horizon of the truths of a decision, in trading days after it."""
 
 _INDEX_NAMES = ("VIX", "VXN", "MOVE", "DXY")
 _YIELDS = ("yield_10y", "DGS10")
@@ -61,12 +61,12 @@ _END = datetime(9999, 1, 1, tzinfo=UTC)
 _YEAR = 252
 _FAST, _SLOW = 50, 200
 _BAND, _CRISIS = 0.05, 0.15
-_FEWEST = 10  # days behind a slope
+_FEWEST = 10  # days needed for a slope
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A period to decide in; a stress window has the least CEPS of Table 6 as its ``threshold``."""
+    """A period of decisions; the ``threshold`` of a stress window is its minimum CEPS from Table 6."""
 
     name: str
     first: date
@@ -86,16 +86,16 @@ SEED_WINDOWS: Final[tuple[Window, ...]] = (
     _stress("covid-2020", date(2020, 2, 1), date(2020, 5, 31), "2020 COVID Crash"),
     _stress("crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "2022 Crypto Collapse"),
 )
-"""The windows of PortBench for prices of real dates."""
+"""The windows of PortBench, for markets with real dates."""
 
 _EMBEDDED: Final[dict[str, str]] = {"liquidity": "china-2015", "pandemic": "covid-2020", "tightening": "crypto-2022"}
-"""Which window of the embedded market takes the place of which of PortBench: the same kind of shock, about as long."""
+"""Windows of the embedded market and their counterparts in PortBench, with a similar shock and length."""
 
 _SEED = re.compile(r"(?:seed|synthetic)-(\d+)")  # in memory, and as a snapshot on disk
 
 
 def windows_of(history: History) -> tuple[Window, ...]:
-    """The four windows of a store: the dates of PortBench, but for the embedded market where its own stress lies."""
+    """Return the four windows of a store: PortBench's dates, or for the embedded market its own stress windows."""
     seed = _SEED.fullmatch(history.snapshot)
     if history.source != "synthetic" or seed is None:
         return SEED_WINDOWS
@@ -109,7 +109,7 @@ def windows_of(history: History) -> tuple[Window, ...]:
 
 
 def window_named(name: str, windows: tuple[Window, ...]) -> Window:
-    """The window of that name."""
+    """Return the window of that name. Raises `UnknownNameError`."""
     for candidate in windows:
         if candidate.name == name:
             return candidate
@@ -117,7 +117,7 @@ def window_named(name: str, windows: tuple[Window, ...]) -> Window:
 
 
 def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
-    """The rows of the decisions: the window's first trading day, then the first of each week, month or quarter."""
+    """Return the rows of decisions: the window's first trading day, then the first of each week, month or quarter."""
     inside = open_days & (days >= np.datetime64(window.first)) & (days <= np.datetime64(window.last))
     rows = np.flatnonzero(inside)
     if not rows.size:
@@ -135,30 +135,30 @@ def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Universe:
-    """The instruments of a benchmark, in the order of every array."""
+    """The instruments of a benchmark and their classes, in the order of all arrays."""
 
     ids: tuple[str, ...]
     classes: tuple[str, ...]
 
     @property
     def size(self) -> int:
-        """n_assets."""
+        """The number of instruments, n_assets."""
         return len(self.ids)
 
 
 def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT_SIZE) -> Universe:
-    """So many instruments by a fixed rule, or exactly the named ones, in the order of the store."""
+    """Choose a number of instruments by a fixed rule, or the named ones, in the order of the store."""
     listings, problems = history.listings, []
     if isinstance(instruments, int):
         tradable = [listing for listing in listings if not is_index(listing)]
-        # The first `count` of all, dealt from the classes in turn, and within a class from its kinds in turn.
+        # Round-robin over the classes, and within each class over its sub-sectors.
         decks: dict[str, list[Listing]] = {}
         for kind in CLASSES:
             subs: dict[str, list[Listing]] = defaultdict(list)
             for candidate in tradable:
                 if CLASS_NAMES[candidate.asset_class] == kind:
                     subs[candidate.sub].append(candidate)
-            # sorted is stable: of two listed on one day the first in the store comes first
+            # sorted is stable: instruments listed on the same day keep the order of the store
             ordered = [sorted(members, key=lambda member: member.listed) for members in subs.values()]
             decks[kind] = [listing for turn in zip_longest(*ordered) for listing in turn if listing is not None]
         turns = (listing for turn in zip_longest(*decks.values()) for listing in turn if listing is not None)
@@ -188,7 +188,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
 
 
 def is_index(listing: Listing) -> bool:
-    """Whether it is an index such as VIX rather than something that can be bought."""
+    """True for an index, such as VIX, that cannot be bought."""
     bare = listing.id.upper().lstrip("^")
     return listing.id.startswith("^") or bare in _INDEX_NAMES or listing.sub == "index"
 
@@ -200,7 +200,7 @@ def _lacking(there: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AssetLine:
-    """One instrument on one date, in the eight fields of figures 13 and 25."""
+    """Data of one instrument on one date, with the eight fields of figures 13 and 25."""
 
     ticker: str
     asset_class: str
@@ -217,7 +217,7 @@ class AssetLine:
 
 @dataclass(frozen=True, slots=True)
 class ClassLine:
-    """The two-layer correlation interface of one class."""
+    """Data of one class on one date: its correlations within itself and with equities, and its regime."""
 
     asset_class: str
     members: int
@@ -228,7 +228,7 @@ class ClassLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What could be known at the close of one date of what takes part (``part``); S3 goes by ``scored_by``."""
+    """Point-in-time data of the eligible instruments (``part``) at one close; S3 is scored with ``scored_by``."""
 
     row: int
     day: date
@@ -248,14 +248,14 @@ class Known:
     news: tuple[News, ...]
 
     def spread(self, values: Floats, size: int) -> Floats:
-        """Values of those that take part as values of the whole universe, 0 for the others."""
+        """Expand values of the eligible instruments to the whole universe, 0 for the others."""
         padded = np.zeros(size)
         padded[self.part] = values
         return padded
 
 
 class BenchMarket:
-    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks."""
+    """One store and one universe as arrays, with cached point-in-time data of each date."""
 
     def __init__(self, history: History, universe: Universe, *, lookback: int = 60, frozen: bool = False) -> None:
         self.history, self.universe, self.lookback = history, universe, lookback
@@ -293,14 +293,14 @@ class BenchMarket:
         return InputError(self.history.source or "history", [Problem("days", f"{need} (got {there})")])
 
     def row_of(self, day: date) -> int:
-        """The row of a day."""
+        """Return the row of a day. Raises `InputError` if the market does not have it."""
         row = int(np.searchsorted(self.days, np.datetime64(day)))
         if row == self.days.size or self.days[row] != np.datetime64(day):
             raise InputError("market", [f"{day} is no weekday from {self.days[0]} to {self.days[-1]}"])
         return row
 
     def decisions(self, window: Window, pace: Pace) -> np.ndarray:
-        """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it."""
+        """Return the increasing rows of a window's decisions, each with a full lookback before and horizon after it."""
         rows = decision_rows(self.days, self.open_days, window, pace)
         first, last, ahead = int(rows[0]), int(rows[-1]), HORIZONS[pace]
         problems = []
@@ -318,12 +318,12 @@ class BenchMarket:
         return rows
 
     def view(self, row: int) -> AsOf:
-        """The as-of view at the close of a row."""
+        """Return the as-of view at the close of a row."""
         midnight = datetime.combine(self.days[row].astype(object), datetime.min.time(), UTC)
         return self.history.as_of(midnight + timedelta(seconds=CLOSE_OF_DAY))
 
     def _part(self, row: int) -> tuple[AsOf, np.ndarray, Floats, Floats]:
-        """The view of a date, who of the universe takes part, and the closes of those and of everything listed."""
+        """Return the view of a date, the eligible instruments, their closes, and the closes of all listed ones."""
         view, day = self.view(row), self.days[row].astype(object)
         prices = view.prices(LISTED_DAYS)
         column = {listing.id: at for at, listing in enumerate(view.instruments) if listing.trades_on(day)}
@@ -371,7 +371,7 @@ class BenchMarket:
         return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
     def _read_yield(self, row: int) -> tuple[int, float]:
-        """Which row the newest ten-year yield at the close of a row is of, and the yield; -1 if there is none."""
+        """Return the row of the newest ten-year yield known at the close of a row (-1 if none), and the yield."""
         reading = None if self._yield_id is None else self.view(row).macro(self._yield_id)
         if reading is None or reading.value is None or reading.period is None:
             return -1, np.nan
@@ -379,7 +379,7 @@ class BenchMarket:
 
 
 def _correlation(returns: Floats, covariance: Floats) -> Floats:
-    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself."""
+    """Convert a covariance to correlations; a constant column has 0 with the others and 1 with itself."""
     still = np.ptp(returns, axis=0) == 0
     sizes = np.where(still, 1.0, np.sqrt(np.diag(covariance)))
     matrix = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
@@ -392,7 +392,7 @@ def _correlation(returns: Floats, covariance: Floats) -> Floats:
 def _asset_lines(
     tickers: Sequence[str], classes: Sequence[str], closes: Floats, returns: Floats, yields: Floats
 ) -> tuple[AssetLine, ...]:
-    """The lines of the instruments that take part; ``yields`` are the daily changes of the ten-year yield."""
+    """Compute the data of the eligible instruments; ``yields`` are the daily changes of the ten-year yield."""
     nav = np.vstack([np.ones(len(tickers)), np.cumprod(1.0 + returns, axis=0)])
     falls = (nav / np.maximum.accumulate(nav, axis=0) - 1.0).min(axis=0)
     means, spreads = returns.mean(axis=0), returns.std(axis=0, ddof=1)
@@ -410,7 +410,7 @@ def _asset_lines(
         interest, slope = name in ("bond", "cash"), durations[at]
         sharpe = float(means[at] / spreads[at] * np.sqrt(_YEAR)) if spreads[at] > 0 else None
         beta = None if interest else betas[at]
-        # estimated, because a source of prices states neither a duration nor a yield
+        # estimated, because price sources have neither durations nor yields
         duration = -100.0 * slope if interest and slope is not None else None
         risk = float(spreads[at] * np.sqrt(_YEAR)), float(falls[at])
         close = float(closes[-1, at])
@@ -421,7 +421,7 @@ def _asset_lines(
 
 
 def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
-    """The classes that have members, and the mean correlation of every two; within a class over different members."""
+    """Return the classes with members and the mean correlation of every two; within a class, over distinct members."""
     group = np.array(classes)
     names = tuple(name for name in CLASSES if (group == name).any())
     member = np.stack([group == name for name in names], axis=1).astype(float)
@@ -432,7 +432,7 @@ def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str,
 
 
 def own_regimes(closes: Floats) -> np.ndarray:
-    """The regime of each instrument on the last day, by the rule of `assaymark.market.macro` on its own price."""
+    """Label the regime of each instrument on the last day by applying the rule of `assaymark.market.macro` to it."""
     present = np.isfinite(closes)
     paid = np.where(present, closes, 0.0)
     counts = present[-_SLOW:].sum(axis=0)
@@ -446,7 +446,7 @@ def own_regimes(closes: Floats) -> np.ndarray:
 
 
 def _slopes(returns: Floats, driver: Floats) -> list[float | None]:
-    """The slope of each column on the driver over the days that the driver has; None where it does not move."""
+    """Compute the regression slope of each column on the driver; None if the driver is constant or too short."""
     there = np.isfinite(driver)
     if there.sum() < _FEWEST or np.ptp(driver[there]) == 0:
         return [None] * returns.shape[1]

@@ -1,7 +1,7 @@
-"""The benchmark file, and the profiles of investors that it names: their limits, and how well a portfolio keeps them.
+"""The benchmark plan, and its investor profiles: their limits, and scores of a portfolio's compliance.
 
-Profiles are those of PortBench C.2, Table 7. Inputs that are not as their parameters say raise `InputError`, another
-class or convention `UnknownNameError`.
+Profiles are those of PortBench C.2, Table 7. Invalid inputs raise `InputError`, an unknown class or convention
+`UnknownNameError`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ProfileName = Literal["conservative", "balanced", "aggressive"]
 
 
 class Market(Frozen):
-    """Where prices come from: ``synthetic``, or the folder of a snapshot (`assaymark data`)."""
+    """The market data: ``synthetic``, or the folder of a snapshot (`assaymark data`)."""
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0, description="of the synthetic market")
@@ -76,12 +76,12 @@ class Questions(Frozen):
 
     @property
     def main(self) -> Condition:
-        """The condition of the leaderboard, in any order of names: what reads alike under both is asked once, there."""
+        """The condition of the leaderboard. Questions that are equal under both are asked only under this one."""
         return "full" if "full" in self.conditions else "restricted"
 
 
 class BenchPlan(Frozen):
-    """A whole benchmark file; see ``docs/portbench.md``."""
+    """A benchmark plan, the content of ``portbench.toml``; see ``docs/portbench.md``."""
 
     version: Literal["2"] = "2"
     name: Name = "portbench"
@@ -135,37 +135,37 @@ class BenchPlan(Frozen):
 
 
 def parse_plan(text: str, source: str = "portbench.toml") -> BenchPlan:
-    """A benchmark plan from the text of its file."""
+    """Parse a benchmark plan from the text of its file. Raises `PlanError`."""
     return read_plan(BenchPlan, read_toml(text, source), source)
 
 
 def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -> str:
-    """sha256 of the canonical plan, of the digests of every template it uses, and of the data it is run on."""
+    """Compute the plan hash: sha256 of the canonical plan without its engine, its templates and its data."""
     canonical = plan.model_dump(mode="json", exclude={"engine"})
     return content_id({"plan": canonical, "texts": texts, "inputs": inputs})
 
 
-# Investor profiles, what a portfolio exposes to them, and how well it keeps to them
+# Investor profiles, exposures of a portfolio, and scores of its compliance
 
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
 CLASS_NAMES: tuple[ClassName, ...] = get_args(ClassName)
-"""The six classes of assets."""
+"""The six asset classes."""
 
 RISKY: Final[dict[Convention, frozenset[ClassName]]] = {
     "paper": frozenset({"equity", "crypto"}),
     "reference": frozenset({"equity", "crypto", "real_estate"}),
 }
-"""What counts against the equity cap. The authors' code files real estate with equities."""
+"""The classes that count against the equity cap. The authors' code adds real estate."""
 
 SAFE: Final[frozenset[ClassName]] = frozenset({"bond", "cash"})
-"""What counts towards the bond floor."""
+"""The classes that count towards the bond floor."""
 
 PROFILE_WORDS: Final = (
     "Investor profile: {name}. Equities and crypto together must be at most {equity_cap} of the portfolio. "
     "Bonds and cash together must be at least {bond_floor}. The largest drawdown tolerated is {drawdown_tolerance}. "
     "The one-day value at risk at 95% must not be worse than {var_limit}."
 )
-"""A profile as a model is told it; part of every prompt that must obey it, and so of what a plan is hashed over."""
+"""The text of a profile in prompts; therefore part of the plan hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +176,9 @@ class Profile:
     ----------
     name : str
     equity_cap : float
-        Most weight of equities and crypto together, above 0 and up to 1.
+        Maximum weight of equities and crypto together, above 0 and up to 1.
     bond_floor : float
-        Least weight of bonds and cash together, above 0 and up to 1.
+        Minimum weight of bonds and cash together, above 0 and up to 1.
     drawdown_tolerance : float
         Largest drawdown, as a positive share, up to 1.
     var_limit : float
@@ -205,7 +205,7 @@ class Profile:
 
     @property
     def text(self) -> str:
-        """The profile in words, for a prompt."""
+        """The profile as text for a prompt."""
         limits = {
             name: f"{round(100 * getattr(self, name), 8):g}%"
             for name in ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
@@ -227,19 +227,19 @@ PROFILES: Final[dict[str, Profile]] = {profile.name: profile for profile in (CON
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of Table 7 with this name."""
+    """Return the profile of Table 7 with this name. Raises `UnknownNameError`."""
     if name not in PROFILES:
         raise UnknownNameError("profile", name, tuple(PROFILES))
     return PROFILES[name]
 
 
 def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = "paper") -> tuple[float, float]:
-    """Weight in equities and crypto together, and in bonds and cash together.
+    """Compute the weight in equities and crypto together, and in bonds and cash together.
 
     Parameters
     ----------
     w : float array of shape (n_assets,)
-        At least 0, sums to at most 1 (a sum within 1e-4 of 1 is brought to 1); what is left over is in no class.
+        At least 0, sums to at most 1 (a sum within 1e-4 of 1 is scaled to 1); the rest is in no class.
     classes : sequence of n_assets class names
         Out of `CLASS_NAMES`.
     convention : {"paper", "reference"}
@@ -272,10 +272,10 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
 
 
 def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profile: Profile) -> float:
-    """Profile alignment score: the mean of how well the cap, the floor and the limit of value at risk are kept.
+    """Profile alignment score: the mean compliance with the cap, the floor and the limit of value at risk.
 
-    1: all three are kept. A term falls in proportion to how far its limit is overstepped: 0 at twice the cap, without
-    bonds and cash, and at twice the limit of value at risk. Keeping far within a limit earns nothing (section C.2).
+    It is 1 if all three are kept. Each term falls in proportion to the breach of its limit: to 0 at twice the cap,
+    without bonds and cash, and at twice the limit of value at risk. A margin earns nothing (section C.2).
 
     Parameters
     ----------
@@ -303,11 +303,11 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
 
 
 def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
-    """How much the profile alignment differs between profiles: the standard deviation (ddof 0) of their means.
+    """Adaptation score: the standard deviation (ddof 0) of mean profile alignment over profiles.
 
-    0: the same alignment under every profile, which one portfolio for everybody seldom has and perfect obedience
-    always has. So it is read beside the means themselves, not as better or worse (equation 15; the ddof is that of
-    the authors' code).
+    It is 0 if the alignment is the same under every profile, as with perfect compliance, and seldom if one portfolio
+    is held under all profiles. So it is neither better nor worse when larger, and is read next to the means
+    (equation 15; the ddof is that of the authors' code).
 
     Parameters
     ----------
@@ -339,24 +339,24 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
 
 
 RISK_SAFE: Final[dict[str, float]] = {"china-2015": 0.40, "covid-2020": 0.45, "crypto-2022": 0.50}
-"""Least CEPS of each stress scenario, Table 6, by the name of its window."""
+"""Minimum CEPS of each stress scenario (Table 6), by the name of its window."""
 
 STRESS_SCENARIOS: Final[tuple[str, ...]] = tuple(RISK_SAFE)
-"""The three stress scenarios of Table 6; the gate looks at all of them."""
+"""The three stress scenarios of Table 6; the gate needs all of them."""
 
 
 def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> bool:
-    """Whether the deepest drawdown of all stress windows is within the tolerance of a profile.
+    """True if the maximum drawdown over all stress windows is within the tolerance of a profile.
 
-    The primary criterion of section C.2, of one profile. Tables 2 and 9 of the paper print the global gate instead:
-    all windows under all profiles.
+    This is the primary criterion of section C.2 for one profile. Tables 2 and 9 of the paper report the global gate
+    instead: all windows under all profiles.
 
     Parameters
     ----------
     drawdowns : float array of shape (n_windows,), or mapping of windows to floats
-        Largest drawdown of each stress window as a share, of either sign.
+        Maximum drawdown of each stress window as a share, of either sign.
     tolerance : float
-        Above 0 and at most 1; a drawdown of just this size passes (within 1e-9).
+        Above 0 and at most 1; a drawdown of exactly this size passes (within 1e-9).
 
     Returns
     -------
@@ -372,13 +372,13 @@ def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) ->
 
 
 def stress_score(drawdown: float, tolerance: float) -> float:
-    """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``."""
+    """Compute the unused share of the drawdown tolerance: ``max(0, 1 - |drawdown| / tolerance)``."""
     (depth,) = _depths("stress_score", [drawdown], tolerance)
     return max(0.0, 1.0 - float(depth) / tolerance)
 
 
 def risk_safe(scenario: str, ceps: float) -> bool:
-    """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2."""
+    """True if the CEPS of a stress scenario reaches its minimum in Table 6, the secondary criterion of section C.2."""
     checks = Checks("risk_safe")
     if not isinstance(scenario, str):
         names = ", ".join(STRESS_SCENARIOS)

@@ -1,4 +1,4 @@
-"""Reference models of the benchmark: ten rules with planted properties that see the prompt and nothing else."""
+"""Built-in models of the benchmark: ten rules with planted properties that read only the prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assaymark.portfolio.optimisers import Bools, Floats
 from assaymark.prompting import cells, sections
 
 _VALUE = r"(-?\d+(?:\.\d+)?)"
-_TREND = 0.05  # a move over the window that is taken for a trend
+_TREND = 0.05  # a larger move over the window counts as a trend
 _FORM = re.compile(r"(\S+)=<weight>")
 _PAIR = re.compile(rf"^(\S+): annual volatility {_VALUE}, annual mean return {_VALUE}$", re.MULTILINE)
 _WEIGHTS = re.compile(rf"^(\S+): {_VALUE}, {_VALUE}$", re.MULTILINE)
@@ -38,11 +38,11 @@ GUESSES: Final[Mapping[str, str]] = {
     "Which regime is": "regime=sideways; equity=hold, bond=hold, commodity=hold, real_estate=hold, crypto=decrease, "
     "cash=increase",
 }
-"""What is said to each kind of question, by words of its prompt; weights are equal."""
+"""The guessed answer to each kind of question, by a phrase of its prompt; guessed weights are equal."""
 
 
 def guess(prompt: str) -> str:
-    """The reply to a prompt."""
+    """Return a guess as the reply to the prompt of a question."""
     if names := _FORM.findall(prompt):
         return "ANSWER: " + ", ".join(f"{name}={1.0 / len(names):.6f}" for name in names)
     for words, answer in GUESSES.items():
@@ -52,7 +52,7 @@ def guess(prompt: str) -> str:
 
 
 def solve(prompt: str) -> str:
-    """The reply of who reads a prompt and does what it says: the ceiling of questions that state all they need."""
+    """Return the solution of a question from its prompt alone: the upper bound for self-contained questions."""
 
     def stated(pattern: str) -> float:
         match = re.search(pattern.replace("#", _VALUE), prompt)
@@ -73,7 +73,7 @@ def solve(prompt: str) -> str:
         (asset, s1, m1), (other, s2, m2) = (
             (name, float(size), float(mean)) for name, size, mean in _PAIR.findall(prompt)
         )
-        # Without a covariance the two are taken to be unrelated.
+        # Without a covariance the two are assumed to be uncorrelated.
         both, floor = (stated(r"Annual covariance of [^\n]*: #"), stated(r"Required annual return: at least #"))
         first = min(max((s2 * s2 - both) / (s1 * s1 + s2 * s2 - 2 * both), 0.0), 1.0)
         if first * m1 + (1 - first) * m2 < floor:
@@ -84,7 +84,7 @@ def solve(prompt: str) -> str:
         block = re.search(r"Annual mean returns:\n((?:\S+: \S+\n)+)", prompt)
         means = [line.split(": ") for line in block[1].splitlines()] if block else []
         matrix = [[float(cell) for cell in row.split(", ")] for row in re.findall(r"(?m)^\[(-?\d[^\]]*)\]$", prompt)]
-        # Without a covariance matrix the instruments are taken to be alike and unrelated.
+        # Without a covariance matrix the instruments are assumed to be uncorrelated with equal variances.
         excess = np.array([float(value) for _, value in means]) - stated(r"Riskless rate: #")
         weights = _largest_ratio(excess, np.array(matrix) if matrix else np.eye(len(means)))
         reason = "By every set of instruments in turn."
@@ -113,7 +113,7 @@ def solve(prompt: str) -> str:
 
 
 def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
-    """Weights of the largest Sharpe ratio: every support is tried, as on the best one the ratio needs no bound."""
+    """Compute the maximum-Sharpe long-only weights by trying every support, on each of which the problem is linear."""
     best, portfolio = -math.inf, np.full(excess.size, 1.0 / excess.size)
     for chosen in (pick for count in range(1, excess.size + 1) for pick in combinations(range(excess.size), count)):
         at = list(chosen)
@@ -132,28 +132,28 @@ def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
 
 
 Values = Mapping[str, float | str]
-"""What is meant, by ticker."""
+"""Views, signals or weights by ticker."""
 
 ViewRule = Callable[["Sheet", int], Floats]
-"""Views in [-1, 1] of what is on the sheet, over so many days."""
+"""Computes views in [-1, 1] from the tables of a prompt and the horizon in days."""
 
 Limits = tuple[float, float]
-"""What the investor allows, as shares: most of equities and crypto, least of bonds and cash."""
+"""The investor's limits as shares: maximum of equities and crypto, minimum of bonds and cash."""
 
 BookRule = Callable[["Sheet", Floats, Bools, Limits], Floats]
-"""Weights from views, from what has a buy signal (all, if nothing has), and from the limits."""
+"""Computes weights from views, buy signals (all True if there are none) and limits."""
 
 VERSION: Final = "2"
-"""Changes with anything that can change a reply; part of the fingerprint."""
+"""Changed with every change that can alter a reply; part of the fingerprint."""
 
 PREFIX: Final = "reference/portbench-"
-"""What the names of these models begin with."""
+"""The prefix of the names of these models."""
 
 SCALE: Final = 0.10
-"""The return that makes a view of 1, as S1 says."""
+"""The return that corresponds to a view of 1, as stated in S1."""
 
 NOISE: Final = 0.4
-"""The standard deviation of what ``noisy`` adds to a view."""
+"""The standard deviation of the noise that ``noisy`` adds to a view."""
 
 _DECIMALS = 6
 _SMALLEST_VOL = 1e-4
@@ -163,11 +163,11 @@ _PRIOR: Final = {"equity": 0.05, "crypto": 0.05, "real_estate": 0.03, "commodity
 FAULTS: Final = (
     "none", "lines", "fence", "missing", "extra", "out of range", "no number", "cut", "refusal", "prose", "code",
 )  # fmt: skip
-"""The faults of a reply; the first three are forms that are read all the same."""
+"""The faults of a reply; the first three forms are still parsed."""
 
 
 def faulty(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
-    """A reply with one of the `FAULTS`."""
+    """Return a reply with one of the `FAULTS`."""
     whole, first = reply_text(stage, values), next(iter(values))
     match fault:
         case "lines":
@@ -204,7 +204,7 @@ _COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """The tables of assets and correlations."""
+    """The tables of assets and correlations in a prompt."""
 
     tickers: tuple[str, ...]
     classes: tuple[str, ...]
@@ -213,7 +213,7 @@ class Sheet:
 
 
 def sheet_of(parts: Sequence[str]) -> Sheet:
-    """The market of a prompt, out of whichever part of it shows it."""
+    """Parse the market tables from the part of a prompt that has them. Raises `InputError`."""
     for part in parts:
         if "<<<BEGIN assets " in part:
             return _sheet(part)
@@ -236,7 +236,7 @@ def _rows(text: str, label: str) -> list[list[str]]:
 
 @lru_cache(maxsize=16)
 def _sheet(part: str) -> Sheet:
-    """One reading serves every model that is shown the same market."""
+    """Parse the market tables of a prompt part; cached for all models that get the same market."""
 
     def value(cell: str) -> float:
         return 0.0 if cell == ABSENT else float(cell)
@@ -258,7 +258,7 @@ def _sheet(part: str) -> Sheet:
 
 
 def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
-    """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor."""
+    """Adjust weights to the limits: shrink risky classes to the cap and raise safe ones to the floor."""
     (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
@@ -277,7 +277,7 @@ def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a reference model thinks of a market and would hold, the share of questions that it solves, and in words."""
+    """The rules of a built-in model for views and weights, its share of solved questions, and a description."""
 
     view: ViewRule
     book: BookRule
@@ -290,7 +290,7 @@ def _view(returns: Floats) -> Floats:
 
 
 def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
-    """Amounts as weights that sum to 1; alike over ``otherwise`` (or all) where there are none."""
+    """Normalise amounts to weights that sum to 1; if all are 0, use equal weights over ``otherwise`` (or all)."""
     chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
     parts = amounts if amounts.sum() > 0 else chosen
     return np.asarray(parts / parts.sum())
@@ -301,17 +301,17 @@ def _vol(sheet: Sheet, least: float = _SMALLEST_VOL) -> Floats:
 
 
 def _extrapolated(sheet: Sheet, horizon: int) -> Floats:
-    """The mean daily return of 60 days, carried on."""
+    """Views from the mean daily return of 60 days, extrapolated over the horizon."""
     return _view(sheet.numbers["ret60_pct"] * horizon / 60)
 
 
 def _momentum(sheet: Sheet, _: int) -> Floats:
-    """The return of the last 60 days, as if it came again whole. It is the truth of the convention ``reference``."""
+    """Views from the whole return of the last 60 days, which are the truth of the convention ``reference``."""
     return _view(sheet.numbers["ret60_pct"])
 
 
 def _best_only(sheet: Sheet, _: int) -> Floats:
-    """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
+    """A view of 1 on the highest Sharpe ratio, -1 on the lowest, and 0 on all others."""
     sharpe = sheet.numbers["sharpe"]
     views = np.zeros(sharpe.size)
     views[int(sharpe.argmin())], views[int(sharpe.argmax())] = -1.0, 1.0
@@ -319,22 +319,22 @@ def _best_only(sheet: Sheet, _: int) -> Floats:
 
 
 def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
-    """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
+    """Maximum-Sharpe weights as S3 asks, from the prompt's volatilities and class correlations, within the limits."""
     vol = _vol(sheet)
     try:
         weights = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
-    except AssayError:  # means over pairs of classes need not make a covariance
+    except AssayError:  # class means of correlations need not form a valid covariance
         weights = _normal(buys / vol)
     return within(weights, sheet, limits)
 
 
 def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
-    """In proportion to the views."""
+    """Weights in proportion to positive views."""
     return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
 
 
 def _sixty_forty(sheet: Sheet, *_: object) -> Floats:
-    """Sixty percent in equities and forty in bonds, alike within each."""
+    """Sixty percent in equities and forty in bonds, equal weights within each."""
     classes = np.array(sheet.classes)
     weights = np.zeros(classes.size)
     for name, share in (("equity", 0.6), ("bond", 0.4)):
@@ -378,22 +378,22 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""The rules of all reference models."""
+"""The rules of all built-in models of the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBenchmarkModel:
-    """A reference model. It is a `Model`: it reads the rendered prompt and knows nothing else."""
+    """A built-in `Model` of the benchmark, which reads only the rendered prompt."""
 
     word: str
 
     @property
     def name(self) -> str:
-        """The name by which a file names it."""
+        """The name of the model in a plan."""
         return PREFIX + self.word
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call."""
+        """Answer one call. Raises `ModelError` if it has arguments or its prompt cannot be parsed."""
         if call.args:
             wrong = (f"argument {name} is unknown ({self.name} takes none)" for name in call.args)
             raise ModelError("; ".join(wrong), retryable=False)
@@ -404,7 +404,7 @@ class ReferenceBenchmarkModel:
         return Reply(text, self.name, finish, fingerprint=f"{self.name}@{VERSION}")
 
     def answer(self, parts: tuple[str, ...], seed: int | None = None) -> tuple[str, Finish]:
-        """What it replies to the parts of a prompt; draws are the same for the same prompt and seed, on any machine."""
+        """Return the reply to a prompt; random draws depend only on the prompt and the seed, on any machine."""
         rule, task = RULES[self.word], parts[-1] if parts else ""
         digest = hashlib.sha256("\n".join([self.word, str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
         drawn = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
@@ -449,12 +449,12 @@ class ReferenceBenchmarkModel:
 
 
 def reference_benchmark_models() -> dict[str, Model]:
-    """The reference models by name, for registration."""
+    """Return the built-in models of the benchmark by name, for registration."""
     return {PREFIX + word: ReferenceBenchmarkModel(word) for word in RULES}
 
 
 def words_of(model: str) -> str:
-    """What a reference model does, with the share of questions that it solves; empty for any other model."""
+    """Describe a built-in model and the share of questions that it solves; empty for any other model."""
     word = model.removeprefix(PREFIX)
     if word == model or word not in RULES:
         return ""

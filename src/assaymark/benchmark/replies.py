@@ -1,4 +1,4 @@
-"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address."""
+"""Prompts and replies of the benchmark's stages: parsing of replies, and calls to models and to external agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
 
 MOST_CHARACTERS: Final = 200_000
-"""A longer reply is not read."""
+"""Maximum length of a reply that is parsed, in characters."""
 
 TICKER: Final = "ticker"
 """The key of the ticker in a row of JSON."""
@@ -35,26 +35,26 @@ FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
     "S2": ("signals", "signal"),
     "S3": ("weights", "weight"),
 }
-"""Where the JSON of a stage keeps its rows, and the key of the value in a row."""
+"""By stage: the key of the rows in its JSON, and the key of the value in a row."""
 
-# Every repetition below is bounded or cannot overlap its neighbour: a reply is hostile, 200,000 stars must not hang.
+# Every repetition below is bounded or cannot overlap its neighbour, so that a hostile reply cannot cause slow matching.
 _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _ROW = re.compile(r"\{[^{}]*\}")
 _DECORATION = " \t>|*#+•-\"'`$[(_"
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _CLOSE = r"[\"'`*\])_]{0,6}\s{0,40}(?:[:=|\t,;]|->|=>|→)\s{0,40}[\"'`*]{0,6}"
 _STRANGER = re.compile(r"([A-Z^][A-Z0-9.^=-]{0,14})" + _CLOSE + r"(?:[+\-−]?[.\d]|(?i:buy|hold|sell)\b)")
-# What models write in capitals before a number and that names no asset.
+# Words in capitals that models write before a number and that are not assets.
 _NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
 _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
 
 
 Found = tuple[dict[str, list[JSON]], dict[str, JSON], str]
-"""What a reply names: values by ticker, what was not asked about, and why its JSON could not be read."""
+"""Values found in a reply: by ticker, those of unknown tickers, and the reason why its JSON could not be parsed."""
 
 
 def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Iterator[JSON]:
-    """The candidates that are JSON; why another is not is noted."""
+    """Yield the candidates that are JSON; the errors of others are added to ``reasons``."""
     for candidate in candidates:
         try:
             yield strict_json(candidate)
@@ -66,22 +66,22 @@ def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Ite
 def find_values(
     text: str, tickers: tuple[str, ...], key: str, column: str, cut: bool = False, *, salvage: bool = False
 ) -> Found:
-    """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
+    """Find every value for a ticker in a reply: in its JSON, else in complete rows of JSON, else line by line."""
     names, pattern, comma = _patterns(tickers)
     values, unknown, reasons = dict[str, list[JSON]](), dict[str, JSON](), list[str]()
 
-    def add(ticker: str, value: JSON) -> None:  # under the ticker as it was asked for
+    def add(ticker: str, value: JSON) -> None:  # under the ticker's form in the prompt
         if (name := names.get(ticker.strip().upper())) is None:
             unknown[ticker] = value
         else:
             values.setdefault(name, []).append(value)
 
-    def add_rows(rows: Iterable[JSON]) -> None:  # such as ``{"ticker": ..., "view": ...}``; others are passed over
+    def add_rows(rows: Iterable[JSON]) -> None:  # such as ``{"ticker": ..., "view": ...}``; others are skipped
         for given in rows:
             if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
                 add(given[TICKER], given[column])
 
-    text = text.rpartition("</think>")[2]  # without what a model shows of its thinking
+    text = text.rpartition("</think>")[2]  # without visible reasoning
     for raw in _json_in(objects_in(text, key), reasons):
         rows = raw[key] if isinstance(raw, dict) and key in raw else raw
         if isinstance(rows, dict) and any(name.strip().upper() in names for name in rows):
@@ -110,7 +110,7 @@ def find_values(
 
 
 def objects_in(text: str, key: str) -> Iterator[str]:
-    """Where the JSON of a reply may be, the surest place first; of several the last, for that is the final one."""
+    """Yield the parts of a reply that may be its JSON, most likely first; the last of several is the final answer."""
     if "{" not in text:
         return
     stripped = text.strip()
@@ -125,11 +125,11 @@ def objects_in(text: str, key: str) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str], re.Pattern[str]]:
-    """The tickers by their upper case, a line that names one of them, and a comma before another one.
+    """Return tickers by upper case, and patterns of a line with a ticker and of a comma before a ticker.
 
-    ``SPY: +0.4, TLT: -0.2`` is two lines.
+    ``SPY: +0.4, TLT: -0.2`` counts as two lines.
     """
-    # Longest first, so that a ticker is not taken for the beginning of another.
+    # Longest first, so that no ticker matches the beginning of a longer one.
     names = "|".join(re.escape(ticker) for ticker in sorted(tickers, key=lambda ticker: (-len(ticker), ticker)))
     line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
     comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
@@ -137,26 +137,26 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
 
 
 def named(tickers: list[str]) -> str:
-    """A few tickers for a reason, the rest counted."""
+    """Format the first tickers for a message, with the number of the others."""
     few = (one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
     return ", ".join(few) + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
 def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
-    """A reply in the form that is asked for."""
+    """Return a reply in the requested JSON form."""
     key, column = FORMS[stage]
     rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
     return json.dumps({key: rows, "rationale": rationale})
 
 
 ROUNDING: Final = 0.02
-"""A book whose weights sum to within this of 1 is meant to sum to 1: eighty weights of two decimals round so far."""
+"""Tolerance of the sum of weights for rounding: eighty weights with two decimals can deviate from 1 by as much."""
 
 MOST_OFF: Final = 0.5
-"""A book whose sum is further from 1 than this is no book that can be brought to 1."""
+"""Weights whose sum deviates from 1 by more than this are invalid; others are scaled to 1."""
 
 _NOT_ASKED = "not asked about, left out: "
-_KEPT = 32  # replies that are read once: the same one comes to every profile, and to both conventions
+_KEPT = 32  # cached replies: the same one is parsed for every profile and both conventions
 _TINY = 1e-9
 _LARGEST = 1e6
 _REFUSAL = re.compile(
@@ -168,30 +168,30 @@ _NUMBER = re.compile(
     r"([+\-−–]?(?:\d{1,15}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?)\s*(%?)[\"'`*]*(.*)", re.DOTALL
 )
 _WORD = re.compile(r"(buy|hold|sell)[\"'`*]*(.*)", re.IGNORECASE | re.DOTALL)
-# What may stand behind a value: nothing, the end of a cell, or a remark. "0.3 to 0.5" and "buy or hold" say two things.
+# Allowed after a value: nothing, the end of a cell, or a remark. "0.3 to 0.5" and "buy or hold" have two values.
 _REMARK = re.compile(r"\s*(?:$|[|;(\[#]|[,.]\s*$|[}\]]|//|[-–—]\s+[A-Za-z])", re.DOTALL)
 _TO_MINUS = str.maketrans("−–", "--")
 
 
 class _Unreadable(ValueError):
-    """A value that says nothing usable; the message becomes part of the reason."""
+    """An unusable value; the message becomes part of the reason."""
 
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
-    """S1: views in [-1, 1], 0 where nothing usable was said."""
+    """Parse an S1 reply: views in [-1, 1], 0 for assets without a usable value."""
     read, state = _read(reply, tickers, "S1", "0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
-    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any."""
+    """Parse an S2 reply: a signal for each asset, hold without a usable one; None if there is none at all."""
     read, state = _read(reply, tickers, "S2", "hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
 @lru_cache(maxsize=_KEPT)
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    """S3: a book at least 0 that sums to 1, or None, which holds what is held."""
+    """Parse an S3 reply: weights of at least 0 that sum to 1, or None, which keeps the portfolio."""
     if (failed := _unusable(reply)) is not None:
         return None, failed
     if reply.finish == "length":
@@ -224,7 +224,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
 
 
 def rationale_of(text: str) -> str:
-    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
+    """Return the rationale in a reply: the key ``rationale`` of its JSON; empty if there is none."""
     for raw in _json_in(objects_in(text.rpartition("</think>")[2], "weights") if len(text) <= MOST_CHARACTERS else ()):
         rationale = raw.get("rationale") if isinstance(raw, dict) else None
         if isinstance(rationale, str):
@@ -282,7 +282,7 @@ def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) ->
 
 
 def _one(values: list[JSON], stage: Stage) -> Any:
-    """The one value that was given, however often."""
+    """Return the one distinct value for a ticker. Raises `_Unreadable` if none is usable or they differ."""
     read, reason = [], ""
     for value in values:
         try:
@@ -297,9 +297,9 @@ def _one(values: list[JSON], stage: Stage) -> Any:
 
 
 def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
-    """A view, a signal, or a weight and whether it is a percentage.
+    """Parse a view, a signal, or a weight with a flag for a percentage.
 
-    A number may be one of JSON, or a text that begins with one and then says nothing more.
+    A number may be a JSON number, or a text that begins with one and has no other value.
     """
     if stage == "S2":
         match = _WORD.match(value.strip()) if isinstance(value, str) else None
@@ -325,17 +325,17 @@ def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
 
 
 NEUTRAL_DAY: Final = date(2000, 1, 3)
-"""The day of a request whose prompt states none."""
+"""The day of a request whose prompt has none."""
 
 FIRST_NAV: Final = 100_000
-"""The net asset value that every episode begins with, as prompts show it (figure 25)."""
+"""The initial net asset value of every episode in prompts (figure 25)."""
 
 ANSWER_SCHEMA: Final[Mapping[str, JSON]] = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
     "required": ["answer"],
 }
-"""The answer to a question: what the prompt asks to be written after ``ANSWER:``."""
+"""Schema of the answer to a question: the text that the prompt requests after ``ANSWER:``."""
 
 _OUTSIDE_CLOSE: Final = time(21, 0, tzinfo=UTC)
 _DAY_S: Final = 86_400
@@ -346,7 +346,7 @@ def outside_call(
     agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY,
     market: tuple[Mapping[str, Any], Text] | None = None, *, asked: tuple[str, Mapping[str, JSON]] | None = None,
 ) -> CallSpec:  # fmt: skip
-    """The call that puts a prompt to an agent of its own."""
+    """Return the call that sends a prompt, with its context as data, to an external agent."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
         "completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt,
@@ -356,7 +356,7 @@ def outside_call(
         parts = [canonical_json(AgentRequest(context, reply_schema))]
     else:
         own, numbers = market
-        # One object in three texts, so that the market of a date is kept once however many calls show it.
+        # One object in three texts, so that the market of a date is stored once for all calls.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
         parts = [f'{frame[:-1]},"context":{{', f"{canonical_json({**about, **own})[1:-1]},", f"{numbers.text}}}}}"]
     messages = (Message("user", tuple(map(Text.of, parts))),)
@@ -364,7 +364,7 @@ def outside_call(
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
-    """The market of a decision date as members of a `MarketContext`: one text for every stage, profile and agent."""
+    """Return the market of a date as JSON members of a `MarketContext`, shared by all stages, profiles and agents."""
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
     places = {listing.id: listing for listing in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
@@ -372,7 +372,7 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         Series(name, _DAY_S, times, tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
-    # what cannot be computed from the prices
+    # data that cannot be computed from the prices
     rows: list[tuple[str, str, float | str | None, str, str]] = []
     rows += [("", series.id, series.value, series.unit, title) for title, series in known.macro]
     for line in known.lines:
@@ -393,44 +393,44 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
     return Text.of(canonical_json(members)[1:-1])
 
 
-# The prompts of S1, S2 and S3: versioned templates, filled from a date, a profile and the answers before
+# The prompts of S1, S2 and S3: versioned templates, filled from a date, a profile and the earlier answers
 
 TEMPLATE: Final = "stages-v1.txt"
 """The prompt templates in use."""
 
 THRESHOLD: Final[dict[Convention, str]] = {"paper": "0.2", "reference": "0.15"}
-"""From which view on S2 is told to buy. The authors' prompt said 0.15 and was scored by 0.2 (section C.1)."""
+"""Threshold of a buy in the prompt of S2. The authors' prompt has 0.15 but its scores use 0.2 (section C.1)."""
 
 ASKED: Final[tuple[Stage, ...]] = ("S1", "S2", "S3")
-"""The stages that ask the model; S4 and S5 are arithmetic."""
+"""The stages that call the model; S4 and S5 are computed."""
 
 COLUMNS: Final = ("ticker", "class", "close", "ret20_pct", "ret60_pct", "vol_pct", "maxdd_pct", "sharpe", "beta",
                   "duration", "regime")  # fmt: skip
 """The columns of the table of assets."""
 
 ABSENT: Final = "n/a"
-"""What stands for a number that is not defined."""
+"""The text for an undefined number."""
 
 MOST_NAMED: Final = 8
-"""A piece of news names so many assets; of more it counts them, because a review of a class is about all of it."""
+"""A news item names up to this many assets; above, only their number, as in reviews of a whole class."""
 
 MONEY: Final = "money"
-"""The row of the portfolio for what is in no asset."""
+"""The row of the portfolio for cash outside all assets."""
 
 
 def stage_template() -> PromptTemplate:
-    """The prompt template of all stages, whose sha256 is ``CallSpec.template`` of every call of the pipeline."""
+    """Return the prompt template of all stages, whose sha256 is ``CallSpec.template`` of every call of the pipeline."""
     return prompt_template("assaymark.benchmark", TEMPLATE)
 
 
 def stage_texts() -> dict[str, str]:
-    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover."""
+    """Return every text that prompts of the pipeline are made from, by name, for the plan hash."""
     schemas = {f"schema of {stage}": _schema(stage).text for stage in ASKED}
     return {TEMPLATE: stage_template().text, **schemas, "investor profile": PROFILE_WORDS}
 
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept."""
+    """Return the JSON schema of a reply, in the subset that providers with structured output accept."""
 
     def holding(properties: dict[str, JSON]) -> dict[str, JSON]:
         required: list[JSON] = [*properties]
@@ -454,18 +454,18 @@ def _system() -> Message:
 
 
 def market_text(known: Known) -> Text:
-    """The market as every stage that looks at it reads it; the same text whoever is asked."""
+    """Return the market in the form of prompts, the same text for all stages and models."""
     parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(known).items()}
     day, lookback = known.day.isoformat(), known.returns.shape[0]
     return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
 
 Layer = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
-"""A table that a prompt shows: its heads and its rows."""
+"""A table in a prompt: its column names and its rows."""
 
 
 def layers(known: Known) -> dict[str, Layer]:
-    """The layers of a date that are the same whoever is asked, as the prompts print them."""
+    """Return the tables of a date in the form of prompts, the same for all models."""
     assets, macro, classes, news = [], [], [], []
     for line in known.lines:
         moves = (_fixed(x, 100) for x in (line.return_20, line.return_60, line.volatility, line.max_drawdown))
@@ -496,10 +496,10 @@ def stage_call(
     horizon: int, views: Floats, signals: Sequence[Signal], position: Position, tickers: Sequence[str],
     profile: Profile, cost_bps: float,
 ) -> CallSpec:  # fmt: skip
-    """The call for views (S1), signals (S2) or weights (S3); ``numbers`` is the market as own agents are sent it."""
+    """Return the call for views (S1), signals (S2) or weights (S3); ``numbers`` is the market for external agents."""
     places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
     stated = {ticker: float(views[at]) for ticker, at in places.items()}
-    # the members of a `MarketContext` that are of one call and not of the market
+    # the members of a `MarketContext` that belong to one call, not to the market
     own: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
     own |= {"portfolio": None, "constraints": (), "profile": None}
     more: dict[str, Any] = {}
@@ -524,7 +524,7 @@ def stage_call(
         ]
         shares = {name: weight for name, weight in zip(tickers, weights.tolist(), strict=True) if weight > 0}
         nav, closes = position.nav * FIRST_NAV, {line.ticker: line.close for line in known.lines}
-        # in units at the last close; what has no close on the day is in the weights alone
+        # in units at the last close; assets without a close on the day are in the weights only
         units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
         cash = nav * max(1.0 - sum(shares.values()), 0.0)
         limits = (

@@ -1,7 +1,7 @@
-"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14.
+"""Scores of the five stages and their aggregate, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14.
 
-Every score lies in [0, 1]. Inputs that are not as their parameters say raise `InputError`, which names every problem of
-them at once; another convention raises `UnknownNameError`.
+Every score is in [0, 1]. Invalid inputs raise `InputError` with all problems together; an unknown convention raises
+`UnknownNameError`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.errors import UnknownNameError
-from assaymark.portfolio.optimisers import SLACK, Findings, Floats
+from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
-# What a model says on one date, what was true, and what came of it: types that the whole benchmark shares
+# Shared types of the benchmark: answers and truths of one date, and results
 
 Stage = Literal["S1", "S2", "S3", "S4", "S5"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -29,16 +29,16 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 Convention = Literal["paper", "reference"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-"""``paper``: the formulas as printed in PortBench. ``reference``: what the authors' public code does instead."""
+"""``paper``: the formulas as printed in PortBench. ``reference``: those of the authors' public code."""
 
 
 Pace = Literal["weekly", "monthly", "quarterly"]
-"""How often is decided."""
+"""Frequency of decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """How the reply to one stage could be read, with the reason where it could not, or not wholly."""
+    """The parse state of the reply to one stage, with the reason unless it is ``ok``."""
 
     state: Literal["ok", "partial", "invalid", "refused", "truncated"]
     reason: str = ""
@@ -46,9 +46,9 @@ class StageState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Position:
-    """A portfolio at one close, before any trade at it: weights at least 0, what is missing to 1 is money.
+    """A portfolio at one close, before any trade at it: weights of at least 0, the rest to 1 is cash.
 
-    ``nav`` is a multiple of the first one, and ``peak`` the highest so far.
+    ``nav`` is a multiple of the initial NAV, and ``peak`` its maximum so far.
     """
 
     nav: float
@@ -63,7 +63,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What a model said on one date."""
+    """The parsed answers of a model on one date."""
 
     views: Floats
     signals: tuple[Signal, ...]
@@ -73,7 +73,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """S5 of some weights: VaR and drawdown (negative, of the lookback), drift, and whether a limit is broken."""
+    """Risk of some weights (S5): VaR and drawdown (negative, over the lookback), drift, and a flag for a breach."""
 
     var: float
     drawdown: float
@@ -83,7 +83,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """What the answers of one date are scored against."""
+    """The truths that the answers of one date are scored against."""
 
     views: Floats
     signals: tuple[Signal, ...]
@@ -95,7 +95,7 @@ class Truths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DateResult:
-    """One decision date: answers, truths, what was executed, and the scores."""
+    """Result of one decision date: answers, truths, executed weights and scores."""
 
     day: date
     answers: Answers
@@ -110,7 +110,7 @@ class DateResult:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Excerpts of one call and its reply; ``cut`` says that the ledger has more, and ``missing`` that none came."""
+    """Excerpts of one call and its reply; ``cut``: the ledger has more; ``missing``: no reply came."""
 
     prompt: str = ""
     reply: str = ""
@@ -121,7 +121,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """One model under one profile through one window; ``heard`` has each call of its own by date and stage."""
+    """Result of one model under one profile in one window; ``heard`` has each of its own calls by date and stage."""
 
     model: str
     profile: str
@@ -138,34 +138,34 @@ __all__ = [
 ]  # fmt: skip
 
 TURNOVER_FLOOR: Final = 1e-4
-"""Least denominator of S4, equation 12."""
+"""Minimum denominator of S4, equation 12."""
 
 RISK_FLOOR: Final = 1e-6
-"""Least denominator of the relative errors of S5, equation 14."""
+"""Minimum denominator of the relative errors of S5, equation 14."""
 
 
-class Checks(Findings):
-    """Checks of what scores are computed from. A vector that is none comes back empty, and then `settle` raises."""
+class Checks(Validator):
+    """Validator of the inputs of scores. Invalid vectors are returned empty, and `settle` raises then."""
 
     def convention(self, name: str) -> None:
-        """Refuse the name of a convention that is none."""
+        """Raise `UnknownNameError` for an unknown convention."""
         if name not in CONVENTIONS:
             raise UnknownNameError("convention", name, CONVENTIONS)
 
     def shares(self, values: Mapping[str, float], *, zero: bool = True) -> None:
-        """Note numbers that are not from 0 (or just above it) to 1."""
+        """Record numbers that are not from 0 (or, without ``zero``, just above it) to 1."""
         low = 0.0 if zero else float(np.nextafter(0.0, 1.0))
-        for where, value in values.items():  # numbers are taken from half-open ranges
+        for where, value in values.items():  # `number` takes half-open ranges
             wanted = "from 0 to 1" if zero else "above 0 and at most 1"
             self.number(where, value, low, float(np.nextafter(1.0, 2.0)), wanted)
 
     def finite(self, values: Mapping[str, float]) -> None:
-        """Note numbers that are not finite."""
+        """Record numbers that are not finite."""
         for where, value in values.items():
             self.number(where, value, -np.inf, np.inf, "a finite number")
 
     def vector(self, where: str, values: ArrayLike, low: float = 0.0, what: str = "must be from 0 to 1") -> Floats:
-        """Values from ``low`` to 1."""
+        """Return an array of values from ``low`` to 1."""
         array = self.array(where, values, (1,))
         if array is None:
             return np.empty(0)
@@ -173,33 +173,33 @@ class Checks(Findings):
         return array
 
     def held(self, where: str, values: ArrayLike) -> Floats:
-        """Weights that are at least 0 and sum to at most 1, brought to 1 where they were rounded."""
+        """Return weights of at least 0 that sum to at most 1, scaled to 1 if they were rounded."""
         array = self.array(where, values, (1,))
         return np.empty(0) if array is None else self.weights(where, array, least=0.0)
 
     def same_length(self, where: str, answers: Floats, true: Floats) -> None:
-        """Note answers that are not as many as their truths."""
+        """Record answers that are not as many as their truths."""
         if answers.size and true.size and answers.size != true.size:
             self.add(where, f"must be as many as the truths (got {answers.size} and {true.size})")
 
 
 def clipped(value: float) -> float:
-    """``value`` cut to [0, 1]."""
+    """Clip ``value`` to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
 
 
 def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention = "paper") -> float:
-    """How near weights are to the oracle's: 1 less half the sum of absolute differences (section C.1).
+    """Accuracy of weights against the oracle's: 1 minus half the sum of absolute differences (section C.1).
 
-    1: the same weights. 0: nothing in common. The value is the share of the portfolio that both hold alike.
+    The value is the share of the portfolio that both have in common: 1 for equal weights, 0 for nothing in common.
 
     Parameters
     ----------
     w, w_star : float arrays of shape (n_assets,)
-        At least 0; each sums to at most 1, the rest is cash. A sum within 1e-4 of 1 was rounded: the weights are
-        divided by it.
+        At least 0; each sums to at most 1, the rest is cash. A sum within 1e-4 of 1 counts as rounded: the weights
+        are divided by it.
     convention : {"paper", "reference"}
-        ``reference`` divides the sum by n_assets as well: over 81 assets no portfolio scores below 0.987.
+        ``reference`` also divides the sum by n_assets: with 81 assets no portfolio scores below 0.987.
 
     Examples
     --------
@@ -217,17 +217,17 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
 
 
 def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]) -> float:
-    """Absence of concentration in classes whose members move together (equation 9).
+    """Intra-class score: absence of concentration in classes of correlated assets (equation 9).
 
-    1: no weight in a class with a positive mean correlation. Weight in a class costs that mean, over all pairs of
-    the class, held or not. A class with one member, or without a defined pair, adds no penalty.
+    It is 1 without weight in a class of positive mean correlation. Weight in a class costs that mean, over all pairs
+    of the class, held or not. A class with one member, or without a defined pair, adds no penalty.
 
     Parameters
     ----------
     w : float array of shape (n_assets,)
         At least 0, sums to at most 1; rounded sums as in `weight_accuracy`.
     corr : float array of shape (n_assets, n_assets)
-        Pearson correlations of the lookback; NaN where a pair has none, which is left out of every mean.
+        Pearson correlations of the lookback; undefined pairs are NaN and are left out of every mean.
     classes : sequence of n_assets labels
         The class of each asset.
 
@@ -244,18 +244,18 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
 def inter_class_score(
     w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, convention: Convention = "paper"
 ) -> float:
-    """Credit for classes that hedge each other (equations 10 and 11).
+    """Inter-class score: credit for classes that hedge each other (equations 10 and 11).
 
-    The mean correlation of the classes held, each pair weighed by the product of the weights of its two classes,
-    from 1 (score 0) to -1 (score 1). The correlation of two classes is the mean over all their pairs of assets.
+    The mean correlation between the classes held, weighted by the product of the two class weights, is mapped from
+    1 (score 0) to -1 (score 1). The correlation of two classes is the mean over all their pairs of assets.
 
     Parameters
     ----------
     w, corr, classes
         As in `intra_class_score`.
     convention : {"paper", "reference"}
-        Where equation 10 divides by 0, as only one class is held: no hedging, 0, or 1 in the ``reference``. The same
-        where no correlation between the classes held is defined. A weight up to 1e-9 is not held.
+        The score if equation 10 divides by 0 because only one class is held, or no correlation between the classes
+        held is defined: 0 (no hedging), or 1 in the ``reference``. A weight up to 1e-9 counts as not held.
 
     Examples
     --------
@@ -276,8 +276,8 @@ def s3_score(
 ) -> float:  # fmt: skip
     """Weight optimisation: accuracy against the oracle, and the two layers of correlation (equations 6 and 8).
 
-    ``alpha * accuracy + (1 - alpha) * (intra + inter) / 2``. Even the oracle's own weights seldom score 1, as the
-    second part asks how they are spread.
+    ``alpha * accuracy + (1 - alpha) * (intra + inter) / 2``. Even the oracle's own weights seldom score 1, because the
+    second part scores diversification.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
 
 
 def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
-    """Weight of each class, and the mean correlation of each two classes: NaN where no pair of theirs has one."""
+    """Compute the weight of each class and the mean correlation of each two classes, NaN without a defined pair."""
     matrix = checks.array("corr", corr, (2,))
     if matrix is not None and w.size:
         n = w.size
@@ -322,7 +322,7 @@ def _by_class(checks: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hash
             checks.add("classes", f"must be {n}, one of each asset (got {len(classes)})")
         else:
             checks.none_of(np.abs(matrix) > 1 + SLACK, "corr", "must be from -1 to 1, or NaN where undefined", matrix)
-            # The exact comparison is the quick one, and what most matrices pass.
+            # The exact comparison is faster, and most matrices pass it.
             if not np.array_equal(matrix, matrix.T, equal_nan=True):
                 apart = ~np.isclose(matrix, matrix.T, rtol=0.0, atol=SLACK, equal_nan=True)
                 checks.none_of(apart, "corr", "must be symmetric", matrix)
@@ -355,11 +355,11 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
 
 
 def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
-    """Cross-stage error propagation score: the mean of the five stages less a part of every drop between neighbours.
+    """Cross-stage error propagation score: the mean of the five stages minus a penalty on every drop to the next stage.
 
-    Of two models with the same mean the one whose stages fall apart scores lower; a rise costs nothing (section C.1,
-    equations 1 to 3). It is of one decision date; an episode's CEPS is the mean over its dates. Up to a penalty of
-    0.2 nothing is ever cut off at 0, the score is concave, and so that mean is never above the CEPS of mean stages.
+    Of two models with the same mean, the one whose stages differ more scores lower; a rise costs nothing (section C.1,
+    equations 1 to 3). It is computed per decision date; an episode's CEPS is the mean over its dates. Up to a penalty
+    of 0.2 the score is never clipped at 0 and is concave, so that mean never exceeds the CEPS of mean stages.
 
     Parameters
     ----------
@@ -389,17 +389,17 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
 
 
 def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[str, float]) -> float:
-    """Market interpretation: 1 less half the mean absolute error of the views (equation 4).
+    """Market interpretation: 1 minus half the mean absolute error of the views (equation 4).
 
-    1: every view is the truth. 0: full conviction in the wrong direction everywhere. Views of 0 against truths
-    spread over the whole range score about 0.75, so this score is read against that of the neutral answer.
+    It is 1 if every view equals the truth, and 0 for full conviction in the wrong direction everywhere. Views of 0
+    against truths spread over the whole range score about 0.75: compare this score with that of the neutral answer.
 
     Parameters
     ----------
     views : float array of shape (n_assets,), or mapping of names to floats
-        In [-1, 1], -1 most bearish. In a mapping a name that is missing, or None, is neutral: 0.
+        In [-1, 1], -1 most bearish. In a mapping, a name that is missing, or None, is neutral: 0.
     truth : like ``views``
-        Of a mapping its names are what is scored; other names in ``views`` count for nothing.
+        The names of a mapping are those that are scored; other names in ``views`` are ignored.
 
     Examples
     --------
@@ -424,9 +424,9 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     Parameters
     ----------
     signals : sequence of n_assets signals, or mapping of names to signals
-        ``buy``, ``hold`` or ``sell``. In a mapping a name that is missing, or None, is hold.
+        ``buy``, ``hold`` or ``sell``. In a mapping, a name that is missing, or None, is hold.
     truth : like ``signals``
-        Of a mapping its names are what is scored; other names in ``signals`` count for nothing.
+        The names of a mapping are those that are scored; other names in ``signals`` are ignored.
 
     Examples
     --------
@@ -447,15 +447,15 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
 
 
 def s4_score(turnover: float, turnover_star: float) -> float:
-    """Execution: how near the turnover is to that of the oracle's weights (equation 12).
+    """Execution: similarity of the turnover to that of the oracle's weights (equation 12).
 
-    The smaller of the two over the larger, so trading half as much costs what trading twice as much costs. 0 where
-    one of them trades and the other does not; 1 where neither does.
+    The smaller of the two over the larger, so that trading half as much costs the same as trading twice as much. It is
+    0 if only one of them trades, and 1 if neither does.
 
     Parameters
     ----------
     turnover, turnover_star : float
-        Two-sided, as a share of NAV, at least 0: of what was executed, and of the oracle's weights.
+        Two-sided, as a share of NAV, at least 0: of the executed weights, and of the oracle's.
 
     Examples
     --------
@@ -474,16 +474,16 @@ def s5_score(
 ) -> float:
     """Risk monitoring: half for the right alarm, half for two risk figures (equations 13 and 14).
 
-    The second half is 1 less the mean of the two relative errors, and 0 where that is negative.
+    The second half is 1 minus the mean of the two relative errors, at least 0.
 
     Parameters
     ----------
     rebalance, rebalance_star : bool
-        Whether a limit is broken: by the executed weights, and by the oracle's.
+        True if a limit is broken: by the executed weights, and by the oracle's.
     var, var_star : float
-        Value at risk of one day at 95 %, as a return: -0.02 is a loss of 2 %.
+        One-day value at risk at 95 %, as a return: -0.02 is a loss of 2 %.
     drawdown, drawdown_star : float
-        Largest drawdown over the lookback, as a return.
+        Maximum drawdown over the lookback, as a return.
 
     Examples
     --------
@@ -503,7 +503,7 @@ def s5_score(
 
 
 def _aligned(checks: Checks, where: str, replies: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
-    """Both in one order. Of two mappings that of the truths, with the neutral answer where there is none."""
+    """Return answers and truths in one order; of two mappings that of the truths, missing answers neutral."""
     if isinstance(replies, Mapping) and isinstance(true, Mapping):
         answers = [replies.get(name) for name in true]
         return [neutral if answer is None else answer for answer in answers], list(true.values())

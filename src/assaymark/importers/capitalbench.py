@@ -1,4 +1,4 @@
-"""CapitalBench: frozen-input allocation rounds, from two files to decisions, contexts and outcomes."""
+"""Import CapitalBench: frozen-input allocation rounds, from two files to decisions, contexts and outcomes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midni
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
-"""Where the records come from unless the caller knows more (a commit, another mirror)."""
+"""Default provenance of the records; callers may add a commit or name a mirror."""
 
 CLOCK_CONFLICT: Final = "clock-conflict"
-"""The flag of a call that started before the material's own cutoff: one of the two times is wrong."""
+"""Flag of a call that started before the cutoff of its context: one of the two times is wrong."""
 
 
 Name = Annotated[str, Field(pattern=NAME)]
@@ -35,7 +35,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 
 
 class Call(_Shape):
-    """How the answer was obtained, as measured by the arena."""
+    """Metadata of the call, as measured by the arena."""
 
     api_model_name: str
     started_at_utc: str
@@ -50,7 +50,7 @@ class Call(_Shape):
 
 
 class Resolved(_Shape):
-    """What happened: decimal text, empty where the arena computed none."""
+    """Realised returns as decimal text, empty if the arena computed none."""
 
     portfolio_return: str
     sp500_return: str
@@ -59,7 +59,7 @@ class Resolved(_Shape):
 
 
 class Holding(_Shape):
-    """One holding of a portfolio; the last three only from v2 on."""
+    """One holding of a portfolio; the last three fields exist from v2 on."""
 
     option_id: Name
     allocation_pct: Percent
@@ -70,7 +70,7 @@ class Holding(_Shape):
 
 
 class Candidate(_Shape):
-    """One row of the v2 candidate ledger: an option the agent weighed, kept or turned down."""
+    """One row of the v2 candidate ledger: an option that the agent considered, and selected or rejected."""
 
     option_id: Name
     decision: Literal["selected", "rejected"]
@@ -85,7 +85,7 @@ class Candidate(_Shape):
 
 
 class Assessment(_Shape):
-    """One v3 candidate assessment: the agent's own ranks, chances and evidence."""
+    """One v3 candidate assessment: the agent's ranks, probabilities and evidence."""
 
     option_id: Name
     rank: Positive
@@ -101,7 +101,7 @@ class Assessment(_Shape):
 
 
 class PortfolioV3(_Shape):
-    """What a v3 agent said, and (``deterministic_allocation``) what the arena made of it."""
+    """A v3 agent's assessments and views, and the arena's allocation from them (``deterministic_allocation``)."""
 
     candidate_assessments: list[Assessment]
     candidate_slate_option_ids: list[str]
@@ -116,13 +116,13 @@ class PortfolioV3(_Shape):
 
 
 class MetadataV3(_Shape):
-    """The metadata that make a submission v3."""
+    """Metadata of a v3 submission."""
 
     portfolio_v3: PortfolioV3
 
 
 class Submission(_Shape):
-    """What all four shapes share."""
+    """Fields common to all four submission formats."""
 
     round_id: str
     model_id: Name
@@ -140,27 +140,27 @@ class Submission(_Shape):
 
 
 class OptionSubmission(Submission):
-    """The first shape: one option, everything on it."""
+    """The first format: the whole portfolio in one option."""
 
     selected_option_id: Name
     metadata: _Shape
 
 
 class Weights(Submission):
-    """A portfolio."""
+    """A submission with a portfolio of several holdings."""
 
     portfolio: Annotated[list[Holding], Field(min_length=1)]
     portfolio_rationale: str
 
 
 class WeightsV1(Weights):
-    """A portfolio with a reason per holding."""
+    """A portfolio with a rationale for each holding."""
 
     metadata: _Shape
 
 
 class WeightsV2(Weights):
-    """A portfolio with forecasts and a candidate ledger; the pilot had no ledger yet."""
+    """A portfolio with forecasts and a candidate ledger, which the pilot lacked."""
 
     portfolio_expected_return_pct: float
     benchmark_expected_return_pct: float
@@ -170,7 +170,7 @@ class WeightsV2(Weights):
 
 
 class WeightsV3(Weights):
-    """Ranked candidates from the agent; portfolio, its weights and its reasons from the arena."""
+    """Ranked candidates from the agent; the portfolio, its weights and rationales come from the arena."""
 
     metadata: MetadataV3
 
@@ -190,12 +190,12 @@ class Record(_Shape, Generic[S]):
 
     @property
     def id(self) -> str:
-        """Round and agent, and the replicate where it is not the first."""
+        """Record id: round and agent, and the replicate unless it is the first."""
         name = f"{self.round_id}/{self.submission.model_id}"
         return name if self.submission.replicate_index == 1 else f"{name}/r{self.submission.replicate_index}"
 
     def texts(self) -> Iterator[tuple[records.RationaleKind, str]]:
-        """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's."""
+        """Yield the texts as a judge reads them, then those that are only fact-checked, then the arena's."""
         submission: Submission = self.submission
         yield "summary", submission.rationale_summary
         if isinstance(submission, WeightsV3):
@@ -204,7 +204,7 @@ class Record(_Shape, Generic[S]):
             yield "portfolio", submission.portfolio_rationale
         for risk in submission.key_risks:
             yield "risk", risk
-        # forecasts, chances and ranges are fields, not text: they stay in ``stages``; lanes are the arena's
+        # forecasts, probabilities and ranges are in ``stages``, not in texts; lanes are the arena's
         if isinstance(submission, WeightsV3):
             for own in submission.metadata.portfolio_v3.candidate_assessments:
                 yield "candidate", _block(
@@ -232,7 +232,7 @@ class Record(_Shape, Generic[S]):
                 )  # fmt: skip
 
     def faults(self, options: frozenset[str], first: str | None) -> Iterator[str]:
-        """What is wrong with a record although every field of it has the right type: ``field: what``."""
+        """Yield the problems of a record whose fields have the right types, as ``field: message``."""
         submission: Submission = self.submission
         if submission.round_id != self.round_id:
             yield f"submission.round_id: is another round's (got {submission.round_id!r})"
@@ -262,7 +262,7 @@ class Record(_Shape, Generic[S]):
             yield f"submission.model_id: named twice on one round with one replicate (first at {first})"
 
     def decision(self, shape: str, of: Round, provenance: records.Provenance) -> records.Decision:
-        """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
+        """Build the decision; ``decided_at`` is the start of the call, after which no news could reach the agent."""
         submission: Submission = self.submission
         call, times = self.call, []
         for part in ("started_at_utc", "completed_at_utc"):
@@ -330,7 +330,7 @@ class Record(_Shape, Generic[S]):
         )  # fmt: skip
 
     def resolved(self, of: Round) -> records.Outcome | None:
-        """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved."""
+        """Return the portfolio's return over the horizon, with the S&P 500 as benchmark; None until it is resolved."""
         own, benchmark, alpha = (
             finite(text, f"outcome.{part}") if (text := getattr(self.outcome, part, "")) else None
             for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
@@ -356,14 +356,14 @@ _SHAPES: Final[Mapping[str, tuple[type[Record[Any]], frozenset[str]]]] = {
     "weights-v2": (Record[WeightsV2], frozenset({"candidate_ledger", "portfolio_expected_return_pct"})),
     "weights-v1": (Record[WeightsV1], frozenset()),
 }  # fmt: skip
-"""The four shapes by their names in ``Decision.format``: the reader, and keys that only submissions of it have."""
+"""The four formats by their names in ``Decision.format``: the model, and keys that only its submissions have."""
 
 
 def import_capitalbench(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
     provenance: records.Provenance = PROVENANCE,
 ) -> Imported:  # fmt: skip
-    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table."""
+    """Import CapitalBench's decisions and contexts, and the outcomes as a separate table."""
     tally = Tally()
     rounds, broken = read_rounds(*require(files, "contexts.jsonl"), tally, progress)
     unknown: dict[str, list[str]] = {}

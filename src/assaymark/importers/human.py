@@ -1,4 +1,4 @@
-"""Grades that people gave: one more judge family, read from a table and held to the same gates as any other."""
+"""Import people's grades from a table: as judgments of one more judge family, or as labels of the human sample."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from assaymark.records import Judgment, content_id
 from assaymark.rows import unpack
 
 FAMILY: Final = "human"
-"""The judge family of every human grader."""
+"""Judge family of every human grader."""
 
 
 def import_human(
     name: str, data: bytes, records: Collection[str], dimensions: Sequence[str], rubric: str,
     scale: tuple[float, float] = (1, 5), *, optional: Sequence[str] = (), graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:  # fmt: skip
-    """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``."""
+    """Read grades from a CSV or JSONL table, one row per trajectory and grader, as judgments of family ``human``."""
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
     if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
-        # rows of one grade each as rows of one record and grader, at the place of their first grade
+        # merge rows of one grade each into one row per record and grader, at the place of the first grade
         grouped: dict[tuple[str, ...], Row] = {}
         for row in sheet.rows:
             key = tuple(str(row.cells.get(column, "")) for column in ("trajectory", "grader", "trial"))
@@ -80,7 +80,7 @@ def import_labels(
     name: str, data: bytes, records: Mapping[str, str], dimensions: Collection[str],
     scale: tuple[float, float] = (1, 5),
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each."""
+    """Read grades of people outside the panel from a CSV, JSONL or Parquet table, one dict per grade."""
     tally = Tally()
     if data.startswith(b"PAR1"):
         try:

@@ -1,4 +1,4 @@
-"""Rows from anybody's file, and from the logs of well-known evaluation tools, which are known by their content."""
+"""Read rows from arbitrary files, and from logs of common evaluation tools, which are detected by their content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Made = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One tool: the keys that each of its objects has, which keys are read, what is said of it, how rows are made."""
+    """Log format of one tool: its required keys, the keys that are read, a note, and the conversion to rows."""
 
     name: str
     reads: frozenset[str]
@@ -41,18 +41,18 @@ class Format:
 
 
 FORMATS: list[Format] = []
-"""The tools whose logs are known, in the sequence in which they are tried."""
+"""Known log formats, in the order in which they are tried."""
 
 
 def _has(tree: Any, *keys: str) -> bool:
-    """Whether the first object of a list has some keys."""
+    """True if the first object of a list has these keys."""
     return isinstance(tree, list) and bool(tree) and isinstance(tree[0], dict) and {*keys} <= tree[0].keys()
 
 
 def _format(
     name: str, reads: str, note: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
 ) -> Callable[[Callable[[Any, str], Made]], None]:
-    """Adds the reader of a tool's objects to `FORMATS`; keys are words."""
+    """Decorator that adds a tool's format to `FORMATS`; ``reads`` and ``needs`` are keys separated by spaces."""
     keys = tuple(needs.split())
 
     def add(to_rows: Callable[[Any, str], Made]) -> None:
@@ -65,7 +65,7 @@ def _format(
 def read_rows(
     source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
 ) -> Rows:
-    """The rows of anybody's file."""
+    """Read the rows of a file of any supported kind, or of a folder with logs of one tool."""
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name, keep_going=keep_going)
     try:
@@ -96,7 +96,7 @@ def read_rows(
 
 
 def _folder(path: Path, name: str, keep_going: bool) -> Rows:
-    """The rows of all logs of one tool in a folder and in those below it; every other file is named."""
+    """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
     logs: list[Rows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
@@ -127,7 +127,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
 
 
 def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recognised | None:
-    """The rows of a tree that one of `FORMATS` knows."""
+    """Convert a JSON tree of one of `FORMATS` to rows; None if none matches."""
     tool = next((kind for kind in FORMATS if kind.looks(tree)), None)
     if tool is None:
         return None
@@ -162,11 +162,11 @@ def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recog
     return tool.name, rows, tuple(notes)
 
 
-_TEXTS: Final = {"judgment", "filtered_resps"}  # keys by which a tool is known, and which are not read
+_TEXTS: Final = {"judgment", "filtered_resps"}  # keys that identify a tool but are not read
 
 
 def _turn(record: Object) -> dict[str, Any]:
-    """What MT-Bench's files have in common; a judge goes by its model: MT-Bench writes model and prompt template."""
+    """Return the common fields of MT-Bench rows; a judge is named by its model, without the prompt template."""
     question, judge = record["question_id"], record.get("judge")
     return {
         "item": f"{question} turn {record['turn']}" if "turn" in record else str(question), "cluster": question,
@@ -175,7 +175,7 @@ def _turn(record: Object) -> dict[str, Any]:
 
 
 def _counted(rows: list[tuple[int, dict[str, Any]]]) -> Made:
-    """Rows with the number of the trial, where one item, agent and judge occurs several times."""
+    """Yield rows with trial numbers, which count repeats of one item, agent and judge."""
     seen: Counter[tuple[Any, ...]] = Counter()
     for _, row in rows:
         key = (row["item"], row["agent"], row["judge"])
@@ -188,7 +188,7 @@ _GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
 def _inspect_log(tree: Any, name: str) -> Any:
-    """An Inspect AI log through its own reader."""
+    """Read an Inspect AI log with Inspect's own reader."""
     try:
         read_eval_log = import_module("inspect_ai.log").read_eval_log
     except ImportError:
@@ -198,12 +198,12 @@ def _inspect_log(tree: Any, name: str) -> Any:
 
 
 def _ended(status: Any) -> tuple[str, ...]:
-    """What is said of a log whose run did not come to its end: samples may lack."""
+    """Return a note if the run of a log did not finish, because samples may be missing."""
     return () if status == "success" else (f"its run ended with status {str(status)!r:.40}; samples may be missing",)
 
 
 def _inspect_rows(log: Any) -> Made:
-    """Its scores; C, I, P and N are 1, 0, one half and 0 as in its accuracy."""
+    """Yield the scores of an Inspect AI log; C, I, P and N are 1, 0, 0.5 and 0, as in its accuracy."""
     for place, sample in enumerate(log.samples or ()):
         for scorer, score in (sample.scores or {}).items():
             values = score.value if isinstance(score.value, dict) else {"": score.value}
@@ -227,7 +227,7 @@ def _inspect(tree: Any, name: str) -> Made:
 
 
 def _results(tree: Any) -> list[Any]:
-    """The results in a promptfoo file; empty for any other."""
+    """Return the results in a promptfoo file; empty for other files."""
     results = tree.get("results") if isinstance(tree, dict) else None
     rows = tree if isinstance(tree, list) else results.get("results") if isinstance(results, dict) else None
     return rows if isinstance(rows, list) else []
@@ -238,7 +238,7 @@ def _results(tree: Any) -> list[Any]:
     "assertions are read as judges", looks=lambda tree: _has(_results(tree), "provider", "prompt", "success", "score"),
 )  # fmt: skip
 def _promptfoo(tree: Any, _: str) -> Made:
-    """A system is a provider, with its prompt where there are several; assertions are judges, by metric or type."""
+    """Yield promptfoo rows: an agent is a provider (with prompt if several), a judge an assertion's metric or type."""
     results = _results(tree)
     prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
     tests: dict[str, int] = {}
@@ -268,7 +268,7 @@ def _promptfoo(tree: Any, _: str) -> Made:
     "instruction generator_1 generator_2 preference",
 )  # fmt: skip
 def _alpaca(tree: Sequence[Object], _: str) -> Made:
-    """A preference of 1 is output_1 and of 2 output_2, 1.5 (0 in old files) a tie; between them weighted verdicts."""
+    """Yield AlpacaEval rows: preference 1 is output_1, 2 output_2, 1.5 (0 in old files) a tie, others are weighted."""
     items: dict[str, int] = {}
     for place, record in enumerate(tree):
         names, given = (str(record["generator_1"]), str(record["generator_2"])), record.get("preference")
@@ -320,7 +320,7 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
 
 @_format("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
 def _mt_bench_single(tree: Sequence[Object], _: str) -> Made:
-    """A score of -1 is a reply that FastChat could not read."""
+    """Yield MT-Bench rows; FastChat's score of -1 is an unreadable reply."""
     for place, record in enumerate(tree):
         score, turn = record["score"] if record["score"] != -1 else None, _turn(record)
         yield place, {"item": turn["item"], "agent": str(record["model"]), "judge": turn["judge"], "score": score,
@@ -339,7 +339,7 @@ _HARNESS: Final = frozenset({
     "doc_id filtered_resps",
 )  # fmt: skip
 def _harness(tree: Sequence[Object], name: str) -> Made:
-    """The harness writes ``MODEL/samples_TASK_TIME.jsonl`` for a model and a task, without the model's name in it."""
+    """Yield rows of ``MODEL/samples_TASK_TIME.jsonl``, in which only the folder names the model."""
     path = Path(name)
     agent = path.parent.name or path.name.split(".")[0]
     task = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\d.*)?\.jsonl", path.name)
@@ -359,7 +359,7 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     looks=lambda tree: _has(tree, "spec") or _has(tree, "run_id", "event_id", "sample_id", "type"),
 )  # fmt: skip
 def _openai_evals(tree: Sequence[Object], _: str) -> Made:
-    """Events of the types match and metrics; a match is 1 or 0, and each number of a metrics event is a judge."""
+    """Yield rows of match events (1 or 0) and metrics events, in which each number is a judge."""
     spec: Object = next((event["spec"] for event in tree if isinstance(event.get("spec"), dict)), {})
     agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))
     rows = []

@@ -1,4 +1,4 @@
-"""The questions of PortBench: seven templates with exact answers, made from a market, asked, read and scored."""
+"""The questions of PortBench: seven templates with exact answers, generated from a market; parsing and scoring."""
 
 # ruff: noqa: I001
 

@@ -1,4 +1,4 @@
-"""What a reply to a question is worth, in [0, 1] (PortBench, Appendix D; rules where it is silent are ours)."""
+"""Parsing of replies to questions, and their scores in [0, 1] (PortBench, Appendix D; other rules are ours)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assaymark.quantiles import wilson_ends
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
-# Numbers that name something else: 95% confidence, VaR99, the 5th percentile, 1-day, 252 returns.
+# Numbers that are part of a name: 95% confidence, VaR99, the 5th percentile, 1-day, 252 returns.
 _DIGITS = r"(?<![\d.])[\d.]{1,8}(?![\d.])"
 _NAMES_ELSE = re.compile(
     r"\bat(?: the| a)?\s+(?:9\d(?:\.\d{1,2})?\s?%|0?\.9\d{0,2}\b)"
@@ -34,9 +34,9 @@ _NAMES_ELSE = re.compile(
 )
 _LEADS = re.compile(r"=|:|\bis\b|\bbe\b|\bequals\b")
 _LOSS = re.compile(r"\bloss(?:es)?\s+(?:of\s+)?(?:about\s+)?$", re.IGNORECASE)
-_LIKE = 0.02  # two numbers that are this close, relatively, are one number written twice
+_LIKE = 0.02  # two numbers with at most this relative difference are one number written twice
 _OTHER = re.compile(rf"(?<![\w.-])([A-Z][A-Z0-9.-]{{1,11}})\s*[=:]\s*({_NUMBER})")
-_ROUNDING, _NEARLY = 0.011, 0.1  # how far a sum of weights may be off: as rounding, and to be read in part
+_ROUNDING, _NEARLY = 0.011, 0.1  # tolerance of the sum of weights: for rounding, and for a partial answer
 
 
 State = Literal["ok", "partial", "invalid", "refused", "truncated"]
@@ -44,7 +44,7 @@ State = Literal["ok", "partial", "invalid", "refused", "truncated"]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a reply says. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` says why not."""
+    """A parsed reply. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` explains why."""
 
     answer: Answer | None
     state: State
@@ -52,12 +52,12 @@ class Read:
 
 
 def _said(answer: Answer | None, reason: str = "") -> Read:
-    """An answer or None, with what is amiss."""
+    """Return the parsed reply for an answer or None, with the reason if it is partial or invalid."""
     return Read(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
 
 
 def number_said(reply: str, marked: bool) -> Read:
-    """The one number that a reply gives."""
+    """Parse the one number of a reply; ``marked``: only its first line is the answer."""
     lines = [line for line in reply.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
         line = _NAMES_ELSE.sub(" ", line)
@@ -76,7 +76,7 @@ def number_said(reply: str, marked: bool) -> Read:
 
 
 def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
-    """The weights that a reply gives to instruments."""
+    """Parse the weights of the instruments ``names`` in a reply; ``marked``: it is all part of the answer."""
     weights: dict[str, float] = {}
     for name in names:
         escaped = re.escape(name)
@@ -117,7 +117,7 @@ def weights_said(reply: str, marked: bool, names: Sequence[str]) -> Read:
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
-    """Numbers of a line with their places; one that is called a loss is negative."""
+    """Return the numbers of a line with their positions; one that is called a loss is negative."""
     values = []
     for match in _SAID.finditer(line):
         value = _value(match[1], match[2] or "")
@@ -166,7 +166,7 @@ _SIDES: Mapping[str, kinds.Side] = {
 
 
 def direction_said(reply: str, marked: bool) -> Read:
-    """Up, down or flat, where a reply says one of them."""
+    """Parse the direction of a reply: positive, negative or flat."""
     for part in reply.splitlines()[:1] if marked else [reply, *reversed(reply.splitlines())]:
         ways = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(ways) == 1:
@@ -177,7 +177,7 @@ def direction_said(reply: str, marked: bool) -> Read:
 
 
 def trade_said(reply: str, names: Sequence[str]) -> Read:
-    """Whether to rebalance, and by which trade: the first one that is named."""
+    """Parse the decision to rebalance and the first trade in a reply."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", reply, re.I)
     if first:
         yes = first[1].lower() == "yes"
@@ -195,7 +195,7 @@ def trade_said(reply: str, names: Sequence[str]) -> Read:
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
-    # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
+    # Sizes are not scored. Names are removed first, since their digits would be parsed as numbers.
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
@@ -203,8 +203,8 @@ def trade_said(reply: str, names: Sequence[str]) -> Read:
 
 
 def regime_said(reply: str) -> Read:
-    """The regime and the change of each class."""
-    words = "|".join(kinds.REGIME_NAMES)  # named as such, or the only one that is named
+    """Parse the regime and the change of each class in a reply."""
+    words = "|".join(kinds.REGIME_NAMES)  # labelled as the regime, or the only one in the reply
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", reply, re.I)
     labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", reply)
     regime = cast(Regime, labels.pop()) if len(labels) == 1 else None
@@ -222,7 +222,7 @@ def regime_said(reply: str) -> Read:
 
 
 def _unnegated(pattern: str, text: str) -> set[str]:
-    """The words of a pattern that stand in a text without a negation before them."""
+    """Return the matches of a pattern in a text, in lower case, that are not preceded by a negation."""
     matches = re.finditer(pattern, text, re.I)
     return {match_[1].lower() for match_ in matches if not _NEGATED.search(text[: match_.start()][-40:])}
 
@@ -232,7 +232,7 @@ def _alone(name: str) -> str:
 
 
 LONGEST: Final = 20_000
-"""Characters of a reply that are read, from its end, where answers stand."""
+"""Characters of a reply that are parsed, from its end, where the answer is."""
 
 _MARK = re.compile(r"\b(?:final\s+)?answer\s*(?:is)?\s*[:=]", re.IGNORECASE)
 _REFUSAL = re.compile(
@@ -245,7 +245,7 @@ _ARROW = re.compile(r"[-=]>")
 
 
 def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
-    """What a reply answers to a question."""
+    """Parse a reply to a question."""
     if finish == "refusal":
         return Read(None, "refused", "the provider reports a refusal")
     if finish == "failed":
@@ -259,7 +259,7 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     answer = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
     begin, end, flat = answer.find("{"), answer.rfind("}"), list[str]()
-    if 0 <= begin < end:  # a reply that is one flat JSON object is read as text
+    if 0 <= begin < end:  # a JSON object is flattened to text
         try:
             value = strict_json(answer[begin : end + 1])
         except Rejected:
@@ -284,12 +284,12 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     return reading
 
 
-_SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
+_SMALLEST = 1e-6  # smallest denominator of a relative error, as in eq. 14
 
 
 @dataclass(frozen=True, slots=True)
 class QAScore:
-    """The score of one reply."""
+    """The score of one reply, with its state and the scores of its parts."""
 
     score: float
     state: State
@@ -300,11 +300,11 @@ class QAScore:
 def score_answer(
     question: Question, reply_text: str, finish: str = "stop", *, convention: Convention = "paper"
 ) -> QAScore:
-    """Read a reply to a question and score it."""
+    """Parse a reply to a question and score it in [0, 1]."""
     read, parts = read_answer(question, reply_text, finish), dict[str, float]()
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
-    match read.answer, question.answer:  # of one kind, because the truth says how a reply is read
+    match read.answer, question.answer:  # of one kind, because the truth determines the parser
         case kinds.Direction() as said, kinds.Direction() as truth:
             score = float(said.way == truth.way)
         case kinds.Number() as said, kinds.Number() as truth:
@@ -314,14 +314,14 @@ def score_answer(
                 product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
                 size = math.hypot(*said.weights.values()) * math.hypot(*truth.weights.values())
                 score = min(1.0, max(0.0, product / size)) if size > 0 else 0.0
-            else:  # fsum: the last bit depends neither on the order of a reply's lines nor on Python's hash seed
+            else:  # fsum: the result does not depend on the order of a reply's lines or on Python's hash seed
                 names = {**truth.weights, **said.weights}
                 distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
                 score = min(1.0, max(0.0, 1.0 - distance / 2.0))
         case kinds.Trade() as said, kinds.Trade() as truth:
             score = right = float(said.rebalance == truth.rebalance)
             parts = {"decision": right}
-            if truth.rebalance and truth.side is not None:  # a published set may say yes without saying which trade
+            if truth.rebalance and truth.side is not None:  # a published set may say yes without a trade
                 side = right * float(said.side == truth.side)
                 instrument = right * float(said.instrument == truth.instrument)
                 score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
@@ -337,19 +337,19 @@ def score_answer(
 
 
 FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")
-"""Column F of Table 8."""
+"""Templates of column F (formula) of Table 8."""
 
 JUDGMENT: Final[tuple[Template, ...]] = ("T1", "T2", "T6", "T7")
-"""Column J of Table 8. T3 is in neither, as in the paper."""
+"""Templates of column J (judgment) of Table 8. T3 is in neither, as in the paper."""
 
 
 EXCERPT: Final = 1500
-"""Characters of a prompt and of a reply that a page shows."""
+"""Characters of a prompt or a reply that a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One reply (its start, and the key of its call) as the convention of a plan and the ``other`` one score it."""
+    """One scored reply: its scores under the plan's convention and the ``other`` one, its start and its call key."""
 
     question: Question
     condition: kinds.Condition
@@ -362,7 +362,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean score with its interval."""
+    """A mean score with its interval and number of scores."""
 
     value: float
     low: float | None
@@ -374,7 +374,7 @@ class Cell:
 def tabulate(
     scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
 ) -> list[tuple[str, dict[str, str], Cell]]:
-    """One row of Table 8: means of one model, each with its condition and what it is of."""
+    """Compute one row of Table 8: mean scores of one model, each with its condition and its group."""
     rows = list(scored)
     if not rows:
         raise InputError("scores", ["there are none; ask a model first"])
@@ -392,7 +392,7 @@ def tabulate(
         return float(low), float(high)
 
     def cell(values: Floats, *, difference: bool = False) -> Cell:
-        """The mean of some scores."""
+        """Compute the mean of some scores with its interval."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
             return Cell(mean, *wilson_ends(mean, n, level), n, "wilson")
@@ -401,7 +401,7 @@ def tabulate(
         return Cell(mean, *ends(means(values)), n, "bootstrap")
 
     def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
-        """The unweighted mean over templates, each resampled by itself."""
+        """Compute the unweighted mean over templates, with a bootstrap stratified by template."""
         if not names or not set(names) <= set(groups):
             return None
         mean = float(np.mean([groups[name].mean() for name in names]))
@@ -417,7 +417,7 @@ def tabulate(
         return {name: np.array(scores) for name, scores in values.items() if scores}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
-    # Means are of the full condition; where nothing was asked under it, of the other.
+    # Means are of the full condition, or of the restricted one if the full one was not asked.
     main, whole = ("full", full) if full else ("restricted", restricted)
     by_template, without = grouped(whole), {scored.question.id: scored.score.score for scored in restricted}
     lost = {

@@ -1,4 +1,4 @@
-"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1)."""
+"""Types of the payloads and answers of the seven question templates (PortBench, D.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 Condition = Literal["full", "restricted"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-"""``restricted`` takes the covariance and the correlation out of T4 and the covariance matrix out of T5 (D.3)."""
+"""``restricted`` omits the covariance and the correlation from T4 and the covariance matrix from T5 (D.3)."""
 
 ABLATED: tuple[Template, ...] = ("T4", "T5")
 """The templates whose restricted prompt differs from the full one."""
@@ -28,7 +28,7 @@ LEVELS: Mapping[Template, int] = {"T1": 1, "T2": 1, "T3": 1, "T4": 2, "T5": 3, "
 
 Regime = Literal["bull", "bear", "sideways", "crisis"]
 REGIME_NAMES: tuple[Regime, ...] = get_args(Regime)
-"""The labels, in the order of the table of D.1."""
+"""The regime labels, in the order of the table of D.1."""
 
 Way = Literal["positive", "negative", "flat"]
 Side = Literal["buy", "sell"]
@@ -36,7 +36,7 @@ Change = Literal["increase", "decrease", "hold"]
 
 
 class _Strict:
-    """Records of a file that take no further field."""
+    """Base of records in a file that reject unknown fields."""
 
     __slots__ = ()
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -44,7 +44,7 @@ class _Strict:
 
 @dataclass(frozen=True, slots=True)
 class Context(_Strict):
-    """What surrounds a question: everything in it was known at the close of the decision day."""
+    """The context of a question, all of which was known at the close of the decision day."""
 
     regime: str = ""
     macro: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Context(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class ReturnDirection(_Strict):
-    """T1: where one instrument will be ``horizon`` trading days later, from the ``days`` days before."""
+    """T1: the direction of one instrument over the next ``horizon`` trading days, from the last ``days`` days."""
 
     instrument: str
     horizon: int
@@ -85,7 +85,7 @@ class PositionSize(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class PairAllocation(_Strict):
-    """T4: two instruments, annual volatilities, means and covariance, and the return that is required at least."""
+    """T4: two instruments, their annual volatilities, means and covariance, and the minimum required return."""
 
     instruments: tuple[str, str]
     volatilities: tuple[float, float]
@@ -107,7 +107,7 @@ class SharpeAllocation(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Rebalancing(_Strict):
-    """T6: weights as they are and as they should be, and how far one may be off."""
+    """T6: current and target weights, and the largest deviation that is allowed."""
 
     instruments: tuple[str, ...]
     current: tuple[float, ...]
@@ -117,7 +117,7 @@ class Rebalancing(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class ClassMove(_Strict):
-    """How the equal-weight index of one class moved over the window: return and annual volatility, as shares."""
+    """The move of the equal-weight index of one class over the window: return and annual volatility, as shares."""
 
     asset_class: str
     change: float
@@ -126,7 +126,7 @@ class ClassMove(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class RegimeCall(_Strict):
-    """T7: the index of the class asked about over ``days`` days, from 100 to ``end``, and the moves of all classes."""
+    """T7: the index of the class in question over ``days`` days, from 100 to ``end``, and the moves of all classes."""
 
     asset_class: str
     days: int
@@ -136,7 +136,7 @@ class RegimeCall(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Printed(_Strict):
-    """A question of somebody else's set: its text stands as it was published."""
+    """A question of a published set, with its text unchanged."""
 
     instruments: tuple[str, ...]
     text: str
@@ -145,7 +145,7 @@ class Printed(_Strict):
 Payload = (
     ReturnDirection | TailRisk | PositionSize | PairAllocation | SharpeAllocation | Rebalancing | RegimeCall | Printed
 )
-"""What a question is made of: one kind a template, and `Printed` for those of somebody else."""
+"""The payload of a question: one type per template, and `Printed` for questions of a published set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Direction(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Number(_Strict):
-    """The answer to T2 (a daily return, negative where it is a loss) and to T3 (a share)."""
+    """The answer to T2 (a daily return; a loss is negative) and to T3 (a share)."""
 
     value: float
 
@@ -171,7 +171,7 @@ class Weights(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Trade(_Strict):
-    """The answer to T6. ``side``, ``instrument`` and ``size`` say the trade, where one is needed or was named."""
+    """The answer to T6. ``side``, ``instrument`` and ``size`` describe the trade, if one is needed or was named."""
 
     rebalance: bool
     side: Side | None = None
@@ -181,11 +181,11 @@ class Trade(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class RegimeView(_Strict):
-    """The answer to T7: the regime, and what to do with each class; a reply may lack either, or single classes."""
+    """The answer to T7: the regime and the change of each class; a reply may lack either, or single classes."""
 
     regime: Regime | None
     changes: Mapping[str, Change] = field(default_factory=dict)
 
 
 Answer = Direction | Number | Weights | Trade | RegimeView
-"""What a reply to a question says, once it is read."""
+"""The parsed answer in a reply to a question."""

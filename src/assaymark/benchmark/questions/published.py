@@ -1,4 +1,4 @@
-"""Questions as JSON lines: ours out and in, and the set that the authors of PortBench published in."""
+"""Question sets as JSON lines: generating, writing and reading them, and reading the PortBench authors' own set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from assaymark.prompting import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
 LARGEST_FILE: Final = 1 << 30
-"""Bytes of the largest file of questions that is read."""
+"""Maximum size of a file of questions in bytes."""
 
 _KINDS: Mapping[Template, tuple[type[Payload], Answer, str]] = {
     "T1": (kinds.ReturnDirection, kinds.Direction("flat"), "return direction of one instrument"),
@@ -40,13 +40,13 @@ _KINDS: Mapping[Template, tuple[type[Payload], Answer, str]] = {
     "T6": (kinds.Rebalancing, kinds.Trade(False), "whether to rebalance, and by which trade"),
     "T7": (kinds.RegimeCall, kinds.RegimeView(None), "regime, and what to do with each class"),
 }
-"""What a question of each template is made of, an answer that stands in for one not read yet, and what it asks."""
+"""By template: the payload type, a placeholder answer, and a description."""
 
 _MOST_PROBLEMS = 20
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as it is asked for, to be read by people and by `read_answer`."""
+    """Format an answer in the requested form, which `read_answer` parses."""
     match answer:
         case kinds.Direction():
             return answer.way
@@ -64,7 +64,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def question_line(question: Question) -> str:
-    """One question as one line of JSON: what it is made of, and both of its prompts for whoever only asks."""
+    """Return one question as one line of JSON: its payload, its answer and its prompts."""
     fields = {name: getattr(question, name) for name in ("id", "template", "level", "split", "regime")}
     fields |= {
         "day": question.day.isoformat(), "instruments": list(question.instruments), "prompt": question.prompt("full"),
@@ -77,7 +77,7 @@ def question_line(question: Question) -> str:
 
 
 def questions_digest(questions: Iterable[Question]) -> str:
-    """sha256 over the lines of a set: equal sets have equal digests, on every machine."""
+    """Compute the sha256 over the lines of a set; it is the same on every machine."""
     whole = hashlib.sha256()
     for question in questions:
         whole.update(question_line(question).encode("utf-8", "surrogatepass") + b"\n")
@@ -85,14 +85,14 @@ def questions_digest(questions: Iterable[Question]) -> str:
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> str:
-    """Write a set as JSON lines, whole or not at all."""
+    """Write a set as JSON lines, atomically. Returns the sha256 of the file."""
     text = "".join([question_line(question) + "\n" for question in questions]).encode("utf-8", "surrogatepass")
     write_atomic(path, text)
     return hashlib.sha256(text).hexdigest()
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file of JSON lines, ours or the authors'."""
+    """Read questions from a file of JSON lines, ours or the authors'. Raises `InputError` with all problems."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise InputError(path.name, [f"is larger than {LARGEST_FILE} bytes"])
@@ -129,7 +129,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 
 def _question(fields: Mapping[str, JSON]) -> Question:
-    """A question of ours, which says what it is made of, or one of the authors' set."""
+    """Parse a question of ours, which has a payload, or one of the authors' set."""
     ours, problems = "payload" in fields, list[Problem]()
     at = "template_id" if "template_id" in fields and not ours else "template"
     where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
@@ -190,18 +190,18 @@ def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
 
 _STATED = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
 _PLACES = 10_000
-_FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
+_FOUR, _SIX = 5e-5, 5e-7  # two numbers are equal if they agree to four decimals; single returns to six
 
 
-@lru_cache(maxsize=4096)  # the same lines surround many questions
+@lru_cache(maxsize=4096)  # many questions share the same context lines
 def _said(line: str) -> frozenset[int]:
-    """The numbers of a line that could be of an answer, percentages as shares, in units of the fourth decimal."""
+    """Return the numbers of a line that could be part of an answer, as shares, in units of the fourth decimal."""
     numbers = [float(quote.rstrip(" %")) / (100.0 if quote.endswith("%") else 1.0) for quote in _STATED.findall(line)]
     return frozenset([round(number * _PLACES) for number in numbers if number < 2.0])
 
 
 def _numbers(answer: Answer) -> np.ndarray:
-    """The numbers of an answer; 0 and 1 tell nothing, because prompts speak of both."""
+    """Return the numbers of an answer, except 0 and 1, which reveal nothing because every prompt has them."""
     match answer:
         case kinds.Number():
             numbers = [answer.value]
@@ -215,7 +215,7 @@ def _numbers(answer: Answer) -> np.ndarray:
 
 
 def manifest(dataset: QuestionSet) -> dict[str, JSON]:
-    """What names a set: its digest, where it is from, how it was made, and how many items it has."""
+    """Return the manifest of a set: digest, numbers of items, market, and the parameters of its generation."""
     counted = Counter((question.template, question.split) for question in dataset.questions)
     return {
         "sha256": questions_digest(dataset.questions),
@@ -231,7 +231,7 @@ def manifest(dataset: QuestionSet) -> dict[str, JSON]:
 
 
 def dataset_card(dataset: QuestionSet) -> str:
-    """The card of a set, in Markdown."""
+    """Return the dataset card of a set, in Markdown."""
     asked, facts = dataset.questions, manifest(dataset)
     mine = {name: [question for question in asked if question.template == name] for name in TEMPLATES}
     rows, regimes, texts = [], [], []
@@ -295,38 +295,38 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-# A set of questions from a market
+# Generating a set of questions from a market
 
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
 )
-"""How many of each template: 6,269 (figure 15)."""
+"""The default number of questions of each template, 6,269 in total (figure 15)."""
 
 SHARES: Mapping[Split, int] = MappingProxyType({"train": 1941, "val": 2700, "test": 1628})
-"""How items are shared out between the splits: in proportion to the set that the authors published."""
+"""Weights of the splits, which are the sizes of the authors' published set."""
 
 LEAST_REGIME: Final = 0.10
-"""Share of the days of a split that each regime gets at least, where the split has so many days of it."""
+"""Minimum share of each regime among the days of a split, if the split has enough days of it."""
 
 LONGEST_LOOK: Final = 252
-"""Days that a regime looks back, and so the least history of a question."""
+"""Lookback of a regime in days, and so the minimum history of a question."""
 
-_DAYS = 120  # of a split that is asked for fewer T7; each T7 needs a day of its own
+_DAYS = 120  # days of a split with fewer T7; each T7 needs a separate day
 
 
 def generator(*names: object) -> np.random.Generator:
-    """The random numbers that belong to these names, on every machine."""
+    """Return a random generator keyed by these names, the same on every machine."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(int.from_bytes(digest, "big"))))
 
 
 def split_of(year: int) -> Split:
-    """The split of a year (PortBench, B.3)."""
+    """Return the split of a year (PortBench, B.3)."""
     return "train" if year <= 2022 else "val" if year <= 2024 else "test"
 
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
-    """Items of each template and split: in proportion to `SHARES`, whole, and even for T6."""
+    """Distribute the items of each template over the splits in proportion to `SHARES`, in even numbers for T6."""
     what = f"is no template; templates are {', '.join(TEMPLATES)}"
     problems = [Problem(name, what) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
@@ -350,9 +350,9 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
 def chosen_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
-    """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
+    """Choose the rows of the days of each split, in order, each with the class whose regime T7 asks for.
 
-    Every regime that any class is in has a share of them.
+    Every regime that occurs in any class has a minimum share of the days.
     """
     problems, chosen = [], {}
     back = max(window, LONGEST_LOOK)
@@ -379,7 +379,7 @@ def chosen_days(
         least = max(1, round(count * LEAST_REGIME))
         days: dict[int, AssetClass] = {}
         for name in kinds.REGIME_NAMES:
-            # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
+            # CLASSES begins with equities: other classes are used only for regimes that equities lack.
             of = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
             new = dict(islice(((row, kind) for row, kind in of if row not in days), least))
             days.update(islice(new.items(), max(count - len(days), 0)))
@@ -397,7 +397,7 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions and what they were made from."""
+    """A set of questions with the market and the parameters it was generated from."""
 
     questions: tuple[Question, ...]
     source: str
@@ -412,7 +412,7 @@ def generate_questions(
     history: History, seed: int = 0, *, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
     lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:  # fmt: skip
-    """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
+    """Generate a set of questions (PortBench, section 2.2 and Appendix D). Raises `InputError`."""
     wanted = shared_out(counts)
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
@@ -436,7 +436,7 @@ def generate_questions(
     for split, rows in days.items():
         left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
         if split not in splits:
-            maker.made.update(left)  # ids count on as if these had been made
+            maker.made.update(left)  # ids continue as if these had been made
             continue
         views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         questions += maker.split(split, left, views, len(rows))
@@ -444,13 +444,13 @@ def generate_questions(
 
 
 class _Maker:
-    """Makes the questions of one set, day after day, so that one day is in memory at a time."""
+    """Generator of the questions of one set, day by day, so that one day is in memory at a time."""
 
     def __init__(self, history: History, seed: int, window: int, horizon: int, lookback: int) -> None:
         self.source, self.seed, self.made = history.source, seed, Counter[Template]()
         self.window, self.horizon, self.lookback = window, horizon, lookback
         whole = draws.day_end(history, history.days.size - 1).prices(history.days.size)
-        # Columns of the whole market: an instrument may list after the day of a question and before the end.
+        # Columns of the whole market, including instruments that are listed after the day of a question.
         self.columns = {name: at for at, name in enumerate(whole.ids)}
         self.closes = np.full((history.days.size, len(whole.ids)), np.nan)
         self.closes[np.searchsorted(history.days, whole.days)] = whole.values
@@ -458,7 +458,7 @@ class _Maker:
     def split(
         self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
     ) -> list[Question]:
-        """The questions of one split: every day has its share of each template, and what days before could not make."""
+        """Make the questions of one split: each day has its share of each template plus earlier days' shortfall."""
         questions: list[Question] = []
         done: Counter[Template] = Counter()
         for place, (row, kind, day) in enumerate(days, 1):
@@ -476,8 +476,8 @@ class _Maker:
                         ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
                         context = day.context(ids, regime=equities, most=8)
                     regime = answer.regime if isinstance(answer, kinds.RegimeView) and answer.regime else equities
-                    # Without the lines that happen to state a number of the answer, as a share or in percent; with its
-                    # neighbours, because two numbers that are nearly one may be rounded apart.
+                    # Drop context lines that happen to contain a number of the answer, as a share or in percent, or an
+                    # adjacent value, because nearly equal numbers may be rounded differently.
                     places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
                     giveaways = frozenset(place + step for place in places for step in (-1, 0, 1))
                     about = context.macro, context.news, context.filings
@@ -500,7 +500,7 @@ class _Maker:
         before: int,
         count: int,
     ) -> Iterator[tuple[Payload, Answer]]:
-        """Up to so many different questions of one template and day."""
+        """Yield up to ``count`` different questions of one template and day."""
         seen: set[Payload] = set()
         for _ in range(_TRIES * count):
             if len(seen) == count:
@@ -516,7 +516,7 @@ class _Maker:
     def draw(
         self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
-        """One payload with its answer."""
+        """Draw one payload with its answer. Raises `Unsuitable` if the draw gives no question."""
         if name == "T1":
             column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
@@ -533,13 +533,13 @@ class _Maker:
             todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
         payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
-        answer = draws.answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
+        answer = draws.answer_of(payload)  # rounded to ten decimals, so that all machines make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))
         elif isinstance(answer, kinds.Weights):
             answer = kinds.Weights({name: round(value, 10) for name, value in answer.weights.items()})
         near: float = _FOUR
-        given: tuple[float, ...] = ()  # the numbers of the prompt: none may be one of the answer
+        given: tuple[float, ...] = ()  # the numbers of the prompt, none of which may equal one of the answer
         match payload:
             case kinds.TailRisk(returns=returns):
                 near, given = _SIX, returns

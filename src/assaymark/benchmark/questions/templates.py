@@ -1,4 +1,4 @@
-"""One question of each template, drawn from a day: the payload with its numbers as they will be printed."""
+"""Drawing a question of each template from a day: payloads with the numbers of the prompt, and their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assaymark.records import JSON, to_json
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item of a set (PortBench, section 2.2 and Appendix D)."""
+    """One question of a set (PortBench, section 2.2 and Appendix D)."""
 
     id: str
     template: Template
@@ -41,19 +41,19 @@ class Question:
 
     @property
     def instruments(self) -> tuple[str, ...]:
-        """The instruments it is about; none in T7."""
+        """The instruments of the question; none in T7."""
         instrument = getattr(self.payload, "instrument", None)
         return (instrument,) if instrument is not None else tuple(getattr(self.payload, "instruments", ()))
 
     def given(self, condition: Condition = "full") -> dict[str, JSON]:
-        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours."""
+        """Return the numbers and names in the prompt, by name; empty for a question with a published text."""
         if isinstance(self.payload, kinds.Printed):
             return {}
         hidden = ("covariance", "correlation") if condition == "restricted" else ()
         return {name: value for name, value in to_json(self.payload).items() if name not in hidden}
 
     def prompt(self, condition: Condition = "full") -> str:
-        """The text that a model is sent. The two conditions differ for T4 and T5 only."""
+        """Return the prompt. The two conditions differ for T4 and T5 only."""
         return prompt_text(self.day, self.payload, self.context, condition)
 
 
@@ -73,11 +73,11 @@ CHANGES: Mapping[Regime, Mapping[str, kinds.Change]] = MappingProxyType(
         for regime, words in _TODO.items()
     }
 )
-"""What a regime asks of each class: the table of D.1."""
+"""The required change of each class in each regime: the table of D.1."""
 
 
 def answer_of(payload: Payload) -> Answer:
-    """The answer of T2 to T6, from the numbers as they are printed."""
+    """Compute the answer of T2 to T6 from the numbers in the prompt. Raises `NotMeasurableError` if not unique."""
     match payload:
         case kinds.TailRisk():
             return kinds.Number(-value_at_risk(payload.returns, payload.level))
@@ -115,53 +115,53 @@ def answer_of(payload: Payload) -> Answer:
 
 
 def unconstrained(payload: kinds.PairAllocation) -> float:
-    """The weight of the first instrument at least variance, within [0, 1], before the floor is looked at."""
+    """Compute the minimum-variance weight of the first instrument in [0, 1], without the required return."""
     (first, other), both = payload.volatilities, payload.covariance
     spread = first**2 + other**2 - 2.0 * both
     if not spread > 0:
         raise NotMeasurableError("two instruments without a difference in return have no weights of least variance")
-    # The seed clips at 0 only; a weight over 1 is a short of the other instrument.
+    # The reference clips at 0 only; a weight above 1 would be a short position in the other instrument.
     return min(1.0, max(0.0, (other**2 - both) / spread))
 
 
 def binds(payload: kinds.PairAllocation) -> bool:
-    """Whether the required return moves the weights of T4."""
+    """True if the required return is a binding constraint in T4."""
     first = unconstrained(payload)
     return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
 
 
 YEAR: Final = 252
-"""Trading days that annual numbers are scaled by."""
+"""Trading days per year, for annualisation."""
 
 RISK_FREE: Final = 0.04
 THRESHOLD: Final = 0.05
-"""How far a weight may be off before a portfolio is rebalanced (T6)."""
+"""Largest deviation of a weight without rebalancing (T6)."""
 
 CONFIDENCES: Final = (0.90, 0.95, 0.99)
 CAPPED: Final = 0.15
-"""Share of T3 in which the allowed loss is so large that the answer is the cap of 1."""
+"""Share of T3 whose allowed loss is so large that the answer is the cap of 1."""
 
-_LEAST_RISK = 5e-4  # a tail that is smaller than this is rounding, not risk
-_UNITS = 10_000  # weights of T6 are whole numbers of these, so that they sum to 1 as printed
+_LEAST_RISK = 5e-4  # a smaller tail is rounding, not risk
+_UNITS = 10_000  # weights of T6 are multiples of 1 / this, so that they sum to 1 as printed
 
 
 class Unsuitable(Exception):
-    """These instruments give no question with one answer; draw others."""
+    """The drawn instruments give no question with a unique answer; others are drawn."""
 
 
 def one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
-    """One of these columns."""
+    """Draw one of these columns."""
     return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
 
 
 def one_class(rng: np.random.Generator, day: Day) -> np.ndarray:
-    """The columns of one class, so that each class is as likely."""
+    """Draw a class, each with the same probability, and return its columns."""
     columns = list(day.members.values())
     return columns[int(rng.integers(len(columns)))]
 
 
 def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
-    """Columns of so many different classes."""
+    """Draw one column from each of ``count`` different classes."""
     columns = list(day.members.values())
     if len(columns) < count:
         raise Unsuitable(f"{count} classes are needed")
@@ -170,7 +170,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
 
 
 def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
-    """A payload of T2 to T6. Every other T4 binds and every other T6 needs a trade."""
+    """Draw a payload of T2 to T6; with ``odd``, the return of a T4 binds and a T6 needs a trade."""
     if name == "T4":
         return pair(rng, day, window, odd)
     if name == "T6":
@@ -186,10 +186,10 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
     column = one_of(rng, one_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
     returns = day.returns[-window:, column]
-    # the return at this share of the ordered ones, or the next lower: near enough to choose questions by
+    # an approximate quantile of the returns is enough to select questions
     at = int((returns.size - 1) * (1.0 - level if name == "T2" else 0.01))
     tail, share = -float(np.partition(returns, at)[at]), 1.0
-    if name == "T3":  # the allowed loss is drawn as a share of the tail, so that most answers are below the cap
+    if name == "T3":  # the allowed loss as a share of the tail, so that most answers are below the cap
         share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
     if tail < _LEAST_RISK:
         raise Unsuitable("its tail is no loss")
@@ -199,7 +199,7 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
 
 
 def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kinds.PairAllocation:
-    """T4: the required return is drawn above or below what the weights of least variance earn."""
+    """Draw a T4, with a required return above (``binding``) or below that of the minimum-variance weights."""
     columns = several(rng, day, 2)
     returns = day.returns[-window:, columns]
     spreads = [round(volatility(series), 6) for series in returns.T]
@@ -224,7 +224,7 @@ def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kind
 
 
 def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> kinds.Rebalancing:
-    """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
+    """Draw a T6: targets drifted by the returns of the lookback, scaled to the wanted largest deviation."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
     target = np.floor(shares * _UNITS).astype(int)
@@ -248,7 +248,7 @@ def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) ->
 
 
 def regime_call(day: Day, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
-    """T7."""
+    """Make a T7 about the class ``asked``."""
     moves = []
     for kind in CLASSES:
         if kind in day.index:
@@ -263,7 +263,7 @@ def regime_call(day: Day, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
 
 
 def _covariance(returns: Floats) -> list[list[float]]:
-    """Annual covariances. Summed in a fixed order, because a matrix product may differ in its last digit elsewhere."""
+    """Compute annual covariances in a fixed order of summation: a matrix product may vary in the last digit."""
     centred = returns - returns.mean(axis=0)
     columns: Sequence[Floats] = centred.T
     scale = YEAR / (returns.shape[0] - 1)
@@ -271,17 +271,17 @@ def _covariance(returns: Floats) -> list[list[float]]:
 
 
 NEWS_DAYS: Final = 30
-"""How far back news and filings go."""
+"""Calendar days of news in a context."""
 
 LONGEST_ITEM: Final = 1000
-"""Characters of one item of news that are shown."""
+"""Maximum length of one news item in characters."""
 
 _MOST_FILINGS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """The market at the close of one day."""
+    """The market at the close of one day: prices, returns, indices and lines of context."""
 
     day: date
     closes: Floats
@@ -295,11 +295,11 @@ class Day:
     news: tuple[tuple[frozenset[str], str], ...]
 
     def regime(self, kind: AssetClass) -> Regime:
-        """The label of a class on this day. The window is long enough for it to have one."""
+        """Return the regime of a class on this day; the window is long enough for it to be defined."""
         return cast(Regime, str(market.regimes(self.index[kind])[-1]))
 
     def context(self, ids: Sequence[str], *, regime: str, most: int) -> Context:
-        """What surrounds a question about these instruments; without ``ids``, about the whole market."""
+        """Return the context of a question about these instruments or, without ``ids``, about the whole market."""
         about, filings = set(ids), list[str]()
         news = [line for subjects, line in self.news if not about or not subjects or not about.isdisjoint(subjects)]
         for name in (name for name in ids if name in self.companies):
@@ -318,13 +318,13 @@ def _ago(today: date, day: date) -> str:
 
 
 def _line(text: str) -> str:
-    """A text from outside as part of one line: it cannot pass for a line of the prompt, nor fill it."""
+    """Return external text as a part of one line, shortened, so that it cannot imitate or flood the prompt."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_ITEM else line[: LONGEST_ITEM - 3] + "..."
 
 
 def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
-    """The view of one row of the store, at the close of its day."""
+    """Build the market of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
     traded = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
@@ -345,10 +345,10 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
 
 
 def day_end(history: History, row: int) -> AsOf:
-    """The market at the close of the day of a row."""
+    """Return the as-of view at the close of a row."""
     return history.as_of(datetime.fromtimestamp(int(history.closes_at[row]), UTC))
 
 
 def volatility(returns: Floats) -> float:
-    """Annual volatility of daily returns."""
+    """Compute the annual volatility of daily returns."""
     return float(returns.std(ddof=1) * np.sqrt(YEAR))
