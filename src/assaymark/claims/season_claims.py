@@ -133,8 +133,9 @@ class SeasonClaims:
             # Three decimals if two would round it up to a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
-            reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=ends_said(item, "ends"), cut=cut)]
-            conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
+            values: dict[str, Value] = {"kappa": kappa, "cut": cut}
+            reasons = [said(f"claim.reason.agreement.{agreed}", ends=ends_said(item, "ends"), **values)]
+            conditions += [("agreement", said("claim.condition.weak", **values))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
         if rules.on_failure is None or not instruments.measurements:
             status = "not tested"

@@ -351,7 +351,7 @@ Cell = float | str
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ParsedDecision:
     """A decision parsed from a prompt. ``tables`` holds stated lists, as a mapping of column to cell for each entry."""
 
     actions: tuple[Action, ...]
@@ -366,7 +366,7 @@ class Shown:
         return value if isinstance(value, float) and self.values.get("confidence_by") != "arena" else None
 
 
-def read_decision(sections: Sequence[Section]) -> Shown:
+def read_decision(sections: Sequence[Section]) -> ParsedDecision:
     """Parse the decision back from the sections of a prompt, which are a built-in judge's only input."""
     content = {section.label: section.content for section in reversed(sections)}
     head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
@@ -387,7 +387,7 @@ def read_decision(sections: Sequence[Section]) -> Shown:
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
     texts = (Rationale(text=one.content, kind=one.label) for one in sections if one.label in p.JUDGED_KINDS)
-    return Shown(tuple(actions), values, tables, tuple(texts))
+    return ParsedDecision(tuple(actions), values, tables, tuple(texts))
 
 
 def _cell(text: str) -> Cell:
@@ -407,7 +407,7 @@ _UNTRADED = ("hold", "no_trade", "close")
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class OrderOutcome:
     """A portfolio after orders, with its rule checks. ``after`` is None if the orders cannot be executed."""
 
     after: Settlement | None
@@ -435,7 +435,7 @@ class Book:
         return dict.fromkeys(self.after.positions, 1.0 / max(len(self.after.positions), 1))
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
+def order_outcome(context: Context, actions: Sequence[Action]) -> OrderOutcome | None:
     """Compute the portfolio after a decision's orders and check its rules; None if the prompt does not allow it."""
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
@@ -463,4 +463,4 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     if before is None or abs(before.equity - portfolio.nav) > NAV_SLACK * abs(portfolio.nav):
         return None
     after = settled(actions)
-    return Book(after, () if after is None else audit(after, context.constraints))
+    return OrderOutcome(after, () if after is None else audit(after, context.constraints))

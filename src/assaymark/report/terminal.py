@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assaymark.claims import kind_of
-from assaymark.metrology.datasheet import BASE, Datasheet
+from assaymark.metrology.datasheet import BASE, Datasheet, chip_words
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import ordered_verdicts
@@ -165,11 +165,6 @@ _TRUTH: Final[_Columns] = tuple(
     (title, f"truth.{name}", {"prompt": BASE})
     for title, name in (("right calls", "accuracy"), ("both orders", "both"), ("one order", "one"), ("neither", "none"))
 )
-_CHIPS: Final = {
-    "vacuum: clean": "null pairs: no preference", "vacuum: nearly clean": "null pairs: hardly a preference",
-    "vacuum: leaky": "null pairs: spurious preference", "vacuum: not measured": "null pairs: not measured",
-    "equal texts: quiet": "equal texts: no preference",
-}  # fmt: skip
 _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
@@ -198,8 +193,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(readings) if word]
     else:  # the sketch without its rules, which the page prints
         for sheet in (sheet for sheet in sheets if sheet.sketch):
-            chips = (chip.partition(" (")[0] for chip in sheet.sketch)
-            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(_CHIPS.get(chip, chip) for chip in chips)}"))
+            parts.append(Text(f"{clean(sheet.judge, 60)}: {'; '.join(chip_words(chip)[0] for chip in sheet.sketch)}"))
     for item in agreement:
         base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
         value = item.state

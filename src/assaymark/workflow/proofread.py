@@ -357,7 +357,7 @@ class PlacedFinding:
     @property
     def message(self) -> str:
         """The mark, the reason, and the text to write, in one line."""
-        return " ".join(f"{label} {text}".strip() for label, text in _said(self.finding))
+        return " ".join(f"{label} {text}".strip() for label, text in _finding_parts(self.finding))
 
     @property
     def view(self) -> dict[str, Any]:
@@ -446,7 +446,7 @@ def fix(text: Document, run: RunVerdicts) -> tuple[Document, list[str]]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _said(finding: TextCheck) -> Iterator[tuple[str, str]]:
+def _finding_parts(finding: TextCheck) -> Iterator[tuple[str, str]]:
     """Yield the parts of a finding with their labels: mark and reason, then the text to add or write."""
     reason, mark = clean(finding.why), f"[{finding.mark}]"
     head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
@@ -464,7 +464,7 @@ def _said(finding: TextCheck) -> Iterator[tuple[str, str]]:
         yield "Say also:", clean(" ".join(finding.also))
 
 
-def lines_of(texts: Sequence[Document], run: RunVerdicts, *, fixing: bool = False) -> Iterator[str]:
+def proofread_lines(texts: Sequence[Document], run: RunVerdicts, *, fixing: bool = False) -> Iterator[str]:
     """Yield the terminal output: each sentence with its line and mark, at most 80 columns wide, and the counts."""
     if run.names.common:
         names = ", ".join(run.names.common)
@@ -487,7 +487,7 @@ def lines_of(texts: Sequence[Document], run: RunVerdicts, *, fixing: bool = Fals
                 yield f"{head}{clean(placed.sentence, room):<{room}}   [x] matches"
                 continue
             yield from wrapped(clean(placed.sentence, 300), head, _INDENT)
-            for label, text in _said(placed.finding):
+            for label, text in _finding_parts(placed.finding):
                 first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
                 first = f"     {label:<6}" if label.startswith("[") else first
                 yield from wrapped(text, first, " " * len(first) if label in ("Add", "Write") else _INDENT)

@@ -268,7 +268,7 @@ def horizon_ledgers(
 ) -> list[HorizonLedger]:
     """Compute the numeric ledgers of horizons over the blinded texts that judges see; shared contexts are indexed once.
 
-    The contexts have to be whole: the ledger looks at all that the agent could see, more than a prompt's market lines.
+    The contexts must be complete: the ledger checks against everything the agent saw, not only the market lines shown.
     """
     by_id = {decision.record_id: decision for decision in decisions}
     steps = [step for horizon in horizons for step in horizon.steps]
@@ -291,7 +291,7 @@ def horizon_ledgers(
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
     """Cap the parts of the evidence axis that the numeric ledger limits, keeping the judge's grade.
 
-    The cap is the percentage of the numbers decided by the material that it bears out; None if it decides none.
+    The cap is the percentage of supported numbers among those supported or contradicted; None if there are none.
     """
     states = Counter(evidence.state for findings in (ledger or {}).values() for evidence in findings)
     supported = sum(states[state] for state in BORNE_OUT)

@@ -13,7 +13,7 @@ from typing import Final
 import svg
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
+from assaymark.metrology.datasheet import BASE, STRICT, Datasheet, chip_words
 from assaymark.records import Measurement, repeated
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
@@ -101,8 +101,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
 
 def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
     """A word about each axis and the rule that chose it; empty for a log."""
-    parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
-    return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
+    return [] if sheet.is_log else [chip_words(text) for text in sheet.sheet.sketch]
 
 
 def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
@@ -425,9 +424,9 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
 
 def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
     """A judge in a list: its name, its model and its summary chips."""
-    chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
+    words = [word for word, _ in chips(sheet)]
     model = clean(sheet.sheet.model, 80) or "model not stated"
-    return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(chips)) if chips else ())
+    return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(words)) if words else ())
 
 
 # --- small multiples ------------------------------------------------------------------------------------------------
