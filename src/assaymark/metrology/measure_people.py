@@ -617,8 +617,7 @@ def _stated(estimate: Estimate) -> dict[str, JSON]:
 def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
     """Yield a run's comparison of one judge with people, as datasheet measurements; none without human grades.
 
-    ``human.kappa``, ``human.icc``, ``human.bias``, ``human.tpr`` and ``human.tnr`` by dimension, and ``human.ceiling``,
-    the kappa of two people.
+    ``human.kappa``, ``.icc``, ``.bias``, ``.tpr`` and ``.tnr`` by dimension, and ``human.ceiling``, two people's kappa.
     """
     agreed = dict[str, Measurement]()
     for item in measurements:

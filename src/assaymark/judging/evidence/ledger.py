@@ -52,8 +52,7 @@ def numeric_ledger(decision: Decision, context: Context, *, material: ContextInd
     within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the task;
     ``own_action`` repeats the decision; ``in_context`` is printed in the prompt or the context (or, rounded to four or
     more digits, in the prompt), but its subject is not established; ``not_found`` is the rest. Neither counts against
-    the agent. ``contradicted`` does; it is used only if the context is complete and one subject, one named field and
-    one cell are identified.
+    the agent. ``contradicted`` does; it requires a complete context and a unique subject, named field and cell.
 
     Parameters
     ----------
