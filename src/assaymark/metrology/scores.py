@@ -246,7 +246,7 @@ def assembled(
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Compute panel aggregates of repeated cycles by agent; ``treatment``: 0 for judges' mean trials, 1 for their first."""
+    """Compute panel aggregates of repeated cycles by agent; ``treatment`` is 0 for mean trials, 1 for first trials."""
     judges = np.arange(len(treatment))
     return {
         agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)
