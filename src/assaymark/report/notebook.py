@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Part, Said, parts_of
+from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
@@ -68,7 +68,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield Heading(front.said)
         yield front.also
     else:
-        yield Said(front.verdict.publication_level, front.said, front.also)
+        yield Quote(front.verdict.publication_level, front.said, front.also)
     yield study_line(index)
     if front.second:
         yield front.second
@@ -98,19 +98,19 @@ def _levels(views: Iterable[b.ClaimList], of: str = "", amount: Callable[[int], 
     """The claims of each level, or the unsupported groups, mostly folded. ``of`` states the total number of claims."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
+            tuple(Quote(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
             for part in (view.claims, view.more)
         )
         groups = [claim for claim in (*view.claims, *view.more) if isinstance(claim, WithheldGroup)]
         yield from shown
         if more:
-            yield Folded(f"{amount(len(more))} more", more)
+            yield Collapsed(f"{amount(len(more))} more", more)
         if groups:
             title = f"{view.title} ({count(sum(group.covers for group in groups))}{of})" if of else view.title
             rows = (
                 (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups
             )
-            yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
+            yield Collapsed(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
         if of and view.rest:
             yield in_words(view.rest)
 
@@ -133,7 +133,7 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     if grids:
         yield from (Heading(bench.board_title(bench.pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:
-        yield Folded("By profile", tuple(grids[1:]))
+        yield Collapsed("By profile", tuple(grids[1:]))
 
 
 _DRAWN, _SEASON_DRAWN = 4, 6
@@ -151,7 +151,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
         yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
-            yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
+            yield Collapsed("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*preference_plots(this, drawn), *sensitivity_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
@@ -160,7 +160,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         if len(sheets) == 1:
             yield from figures
         elif figures:
-            yield Folded(f"Figures of {this.name}", figures)
+            yield Collapsed(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
         yield from parts_of(Rows(agreement))
@@ -192,4 +192,4 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     titled = (replace(account[0], title=f"{clean(name, 60)}: {account[0].title}") for name, account in drawn if account)
     accounts = tuple(drawing(figure, "season.css", "season-agent.css", "brush.css") for figure in titled)
     if accounts:
-        yield Folded("Net asset value of each agent", accounts)
+        yield Collapsed("Net asset value of each agent", accounts)
