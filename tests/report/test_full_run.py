@@ -204,7 +204,7 @@ def test_the_held_out_judge_is_quoted_without_a_side_or_a_size_unless_the_order_
 
 
 def test_only_supported_orders_have_a_mark():
-    view = pages_of.supported_orders_section(book())
+    view = pages_of.order_grid_section(book())
     assert view.lead == "28 orders of 70 supported."
     table = tables(view)["Pair"]
     assert all("Marten" in row[0] for row in rows(table))
@@ -214,7 +214,7 @@ def test_only_supported_orders_have_a_mark():
     assert drawn[0].count(">S</text>") == 4
     assert 'class="novoid"' in drawn[0]
     assert not any(char.isdigit() for row in rows(table) for cell in row for char in cell)
-    halted = pages_of.supported_orders_section(book(full_runs.halted()))
+    halted = pages_of.order_grid_section(book(full_runs.halted()))
     assert not [one for one in blocks_of(halted) if isinstance(one, Table | Figure)]
     assert notes(halted)[0].startswith("No order is supported on the overall score, risk fit, ")
 
@@ -475,7 +475,7 @@ def test_nothing_measured_is_said_in_every_section():
     for name, said in (
         ("ranks", "No ranks follow: no order was put to a test."), ("controls", "No control texts were graded"),
         ("single", "Not measured: no judge was analysed alone."), ("anchor", "Not run"), ("contamination", "Not run"),
-        ("style", "No break by length was looked for"), ("gaps", "No difference between two agents was tested."),
+        ("style", "No break by length was looked for"), ("order_grid", "No difference between two agents was tested."),
         ("explanations", "No difference on the overall score is significant, so there is none to explain."),
     ):  # fmt: skip
         assert getattr(pages_of, f"{name}_section")(index).lead.startswith(said)

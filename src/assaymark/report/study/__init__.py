@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.report.study.bench import bench_data, bench_pages, sentence_record
     from assaymark.report.study.checks import checks_of, explanations_section, limits_of
-    from assaymark.report.study.claim_map import supported_orders_section, map_page, supported_words
+    from assaymark.report.study.claim_map import order_grid_section, map_page, supported_words
     from assaymark.report.study.controls import (
         anchor_section, contamination_section, controls_section, holdout_group, style_section,
     )  # fmt: skip

@@ -432,7 +432,7 @@ def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
     heads = ("Experiment", "What it tests", "Result", "What follows")
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
-    sections = (supported_orders_section(index), held.anchor_section(index), held.style_section(index),
+    sections = (order_grid_section(index), held.anchor_section(index), held.style_section(index),
                 held.contamination_section(index))  # fmt: skip
     return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
 
@@ -446,7 +446,7 @@ _CAPTION: Final = (
 )
 
 
-def supported_orders_section(index: RunIndex) -> b.Section:
+def order_grid_section(index: RunIndex) -> b.Section:
     """Every supported order of every score. Only supported orders are marked."""
     scored, agents = [d for d in index.dimensions if index.on(d, "pair")], index.agents
     title = "Which orders are supported?"
