@@ -340,7 +340,7 @@ def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -
 
         measurements += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
-        from assaymark.metrology.controls import Control, cell_measurements
+        from assaymark.metrology.controls import ControlCell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
 
         # The author of a control text is its agent's family or, without one, its agent.
@@ -351,7 +351,7 @@ def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
             records = table.trajectories
             written = tuple(composers[name] for name in records)
-            cells.append(Control(kind, table, tuple(parents.get(name) or None for name in records), written))
+            cells.append(ControlCell(kind, table, tuple(parents.get(name) or None for name in records), written))
         measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":

@@ -20,7 +20,7 @@ from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology import Control, ScoreTable
+from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
@@ -131,7 +131,7 @@ class Scores:
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
-    cells: tuple[Control, ...]
+    cells: tuple[ControlCell, ...]
     whole: ScoreTable
     left_out: Mapping[str, str]
 
@@ -165,8 +165,9 @@ class Scores:
         for kind in study.cells_judged:
             by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
-            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            cells.append(Control(kind, scores, parents, tuple(by_id[key].agent.family for key in scores.trajectories)))
+            judged = [by_id[name] for name in scores.trajectories]
+            parents, makers = tuple(d.derivation.parent for d in judged), tuple(d.agent.family for d in judged)
+            cells.append(ControlCell(kind, scores, parents, makers))
         return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
 
 

@@ -283,7 +283,7 @@ class _StoredPair:
 
 
 @rec.record
-class _Stored:
+class _StoredStimuli:
     manifest: StimuliManifest
     tasks: tuple[Brief, ...]
     pairs: tuple[_StoredPair, ...]
@@ -304,7 +304,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: StimuliManifest) -> str:
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], StimuliManifest]:
     """Parse a file written by `stimuli_json`; raise InputError if the manifest does not match the pairs."""
-    stored = rec.parse(_Stored, text, source)
+    stored = rec.parse(_StoredStimuli, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
