@@ -40,10 +40,10 @@ _WHOLE = (
     _PEAK
     + """
 import time
-import assaymark.market as market
+from assaymark.market import synthetic_history
 before = peak()
 started = time.perf_counter()
-history = market.synthetic_history(0)
+history = synthetic_history(0)
 print(time.perf_counter() - started, peak(), before)
 """
 )

@@ -72,8 +72,8 @@ def test_names_are_listed_and_sentences_stand_in_sentences():
     assert catalogue("de").names(["ash", "birch", "cedar"]) == "ash, birch und cedar"
     assert flat().names(["ash", "birch"]) == "ash et birch"
     inner = said("claim.kappa.two", value=0.25)
-    assert "kappa 0.25" in english().say("claim.condition.weak", kappa=inner)
-    assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner)
+    assert "kappa 0.25" in english().say("claim.condition.weak", kappa=inner, cut=0.4)
+    assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner, cut=0.4)
     assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}", "braces in a value stay"
     # One and several are chosen by n.
     one = said("claim.condition.probe", judges=("ash",), n=1)

@@ -62,7 +62,7 @@ def test_the_command_is_installed_and_says_its_version(capsys):
 
 
 def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):
-    for verb, said in (("judge", "(0 calls made now)"), ("measure", "measurements"), ("claim", "0 headline")):
+    for verb, said in (("judge", "(0 calls made now)"), ("measure", "measurements"), ("claim", "0 supported")):
         assert main([verb, str(run)]) == 0
         assert said in capsys.readouterr().out
 

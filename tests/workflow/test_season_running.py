@@ -153,7 +153,7 @@ def test_contexts_and_prompts_are_those_of_the_slow_way(whole):
     locked = tracks.open_season(whole)
     day = locked.data.clock(locked.season).day(date(2024, 3, 8))
     shared = tracks.day_material(locked.season, day, {A})
-    prompt = tracks.told(locked.season, "one", ['a note with "facts":[],"instruments":[], in it\tand a tab'])
+    prompt = tracks.agent_prompt(locked.season, "one", ['a note with "facts":[],"instruments":[], in it\tand a tab'])
     context = tracks.agent_context(shared, Book(10.5, {A: 3.0}), 99.0, "USD", prompt)
     assert tracks.context_json(context, shared.facts, shared.series, shared.instruments) == canonical_json(context)
     blocks = tracks.agent_sections(shared, context)
@@ -562,14 +562,14 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     before = Book(material.navs["one"][1].cash, material.navs["one"][1].positions)
     last = None if what == "position" else decided
     day = tracks.settle_account(locked.season, "one", before, last, third, marks)
-    assert not tracks.checked(locked.season, before, day, third, "r")["mismatches"]
+    assert not tracks.reconcile(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     day = {
         "cash": replace(day, nav=replace(nav, cash=nav.cash + 5)),
         "position": replace(day, nav=replace(nav, positions={**nav.positions, held: nav.positions[held] + 1})),
         "fill": replace(day, fills=tuple(replace(one, price=one.price * 1.01) for one in day.fills)),
     }[what]
-    found = tracks.checked(locked.season, before, day, third, "r")
+    found = tracks.reconcile(locked.season, before, day, third, "r")
     assert what in {kind for kind, _ in found["mismatches"]}
     assert found["counts"][what][1] < found["counts"][what][0]
 

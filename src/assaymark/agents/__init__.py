@@ -1,11 +1,11 @@
-"""Who decides: agents are asked by calls like any other model, and whatever comes back becomes a record.
+"""Agents that decide: language models, external agents and built-in rules, called through the engine.
 
-An agent is handed a `Context` and nothing else: it cannot reach a price table, let alone what happened next. A language
-model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.llm`); `agent_call` makes
-the call and `decision_of` turns its reply into a `Decision`. Reference agents are rule-based models that read the same
-prompt (`assaymark.agents.reference`), and control cells are texts made by rules on the same cycles
+An agent receives a `Context` and nothing else, neither price tables nor outcomes. A language model and a built-in
+agent receive it as a prompt, an external agent as JSON (`assaymark.agents.llm`); `agent_call` makes the call and
+`decision_of` converts its reply to a `Decision`. Built-in agents are rule-based models that read the same prompt
+(`assaymark.agents.reference`), and adversarial controls are rule-based texts on the same cycles
 (`assaymark.agents.controls`).
-`Dater` is the reference model of the date probe, which asks whether sanitised material can still be dated.
+`Dater` is the built-in model of the date-leakage check: whether a model can still date sanitised contexts.
 """
 
 # ruff: noqa: I001  # names in packed lines

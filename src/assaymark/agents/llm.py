@@ -1,4 +1,4 @@
-"""Agents as calls, and their replies as decisions: whatever came back is a record, what has the right form an order."""
+"""Calls to agents, and their replies as decisions; every reply becomes a record, and valid orders become actions."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
-from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
+from assaymark.prompting import Parsed, PromptTemplate, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
 MOST_CHARACTERS: Final = 200_000
-"""A longer reply is invalid unread."""
+"""Maximum characters of a reply; a longer one is invalid and not parsed."""
 MOST_RATIONALE: Final = 40_000
-"""A rationale may have at most this many characters."""
+"""Maximum characters of a rationale."""
 MOST_ORDERS: Final = 50
-"""A reply may give at most this many orders."""
+"""Maximum orders of a reply."""
 LARGEST: Final = 1e12
-"""No quantity is larger."""
+"""Maximum quantity of an order."""
 
 SIDES: Final = ("buy", "sell", "short", "cover", "close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A reply that has the form that was asked for.
+    """A valid reply of an agent.
 
-    ``rejected`` says in words which of its orders were not taken, and why; the others stand. The last four are what an
-    agent outside reports of itself.
+    ``rejected`` describes the orders that were rejected, with the reason; the others are accepted. The last four
+    fields are reported by external agents.
     """
 
     orders: tuple[rec.Action, ...]
@@ -52,10 +52,10 @@ class Answer:
 
 
 def reply_schema() -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept.
+    """Return the JSON schema of a reply, in the subset that providers with structured output accept.
 
-    All keys are required there; `parse_answer` also takes a reply without a confidence, and an order without a
-    quantity where it closes a position.
+    All keys are required there; `parse_answer` also accepts a reply without confidence, and an order without quantity
+    if it closes a position.
     """
     order: dict[str, JSON] = {
         "instrument": {"type": "string"},
@@ -71,12 +71,12 @@ def reply_schema() -> dict[str, JSON]:
     )
 
 
-def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
-    """An agent's reply, or why it is unusable as a whole; nothing in ``text`` can make this raise."""
+def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
+    """Parse an agent's reply, or return the reason that it is invalid; never raises, whatever ``text`` is."""
     offered = frozenset(instruments)
 
     def check(read: JSON) -> Answer:
-        # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
+        # The order of the checks decides which problem is recorded.
         further = ("confidence", "usage", "model", "fingerprint")
         raw = p.members(read, ("orders", "rationale"), optional=further)
         orders = raw["orders"]
@@ -116,7 +116,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
             number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
             if not number_given or not 0 <= confidence <= 1:
                 raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
-        # Token counts that an agent outside reports; anything that is no count is left out of the record.
+        # Token counts that an external agent reports; values that are not counts are ignored.
         usage = raw.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         reported: dict[str, Any] = {
@@ -135,21 +135,21 @@ def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
 
 
 TEMPLATE: Final = "agent-v1.txt"
-"""The prompt template in use."""
+"""The prompt template of studies."""
 
 
 def agent_template(name: str = TEMPLATE) -> PromptTemplate:
-    """A template for agents; seasons have one of their own."""
+    """Return a prompt template for agents; seasons have another one."""
     return p.prompt_template("assaymark.agents", name)
 
 
 def task_text() -> str:
-    """The task in words: the ``prompt`` of every context that a study cuts for itself."""
+    """Return the task text: the ``prompt`` of every context that a study generates."""
     return agent_template().part("task")
 
 
 def agent_texts(template: str = TEMPLATE) -> dict[str, str]:
-    """Every text that the agents' prompts are made from, by name: what a plan hash has to cover."""
+    """Return every text of the agents' prompts by name, which the plan hash covers."""
     return {template: agent_template(template).text, "schema of an agent": _schema().text}
 
 
@@ -164,61 +164,61 @@ def _system(template: str) -> Message:
 
 
 def prompt_of(context: Context) -> Message:
-    """The material as agents read it: the same bytes for the same context, whoever is asked."""
+    """Return the context as a user message, the same bytes for every agent."""
     blocks = "\n\n".join(fence(label, content) for label, content in p.material_blocks(context))
     return Message("user", (Text.of(agent_template().filled("material", blocks=blocks)),))
 
 
 def envelope_of(context: Context) -> Message:
-    """The context as an agent outside is given it: one JSON object with the reply schema beside it."""
+    """Return the context as the message for an external agent: a JSON object that also has the reply schema."""
     request = AgentRequest(context, reply_schema=reply_schema())
     return Message("user", (Text.of(rec.canonical_json(request)),))
 
 
 def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
-    """The call that asks an agent about one context."""
+    """Return the call of an agent on one context."""
     if is_outside(spec.model):
         return CallSpec.to(spec, (message,), "", trial=trial)
     return CallSpec.to(spec, (_system(template), message), agent_template(template).sha256, _schema(), trial)
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"
-"""The prompt template in use."""
+"""The prompt template of seasons."""
 
 
 def season_texts() -> dict[str, str]:
-    """Every text that the prompts of a season are made from, by name: what a plan hash has to cover."""
+    """Return every text of a season's prompts by name, which the plan hash covers."""
     return agent_texts(SEASON_TEMPLATE)
 
 
 def fenced(block: p.Block) -> Text:
-    """One section of the material with its fence and digest, made once for all agents that are shown it."""
+    """Return one section of a context with its fence and digest, which agents may share."""
     return Text.of(fence(*block))
 
 
 def season_message(blocks: Sequence[Text]) -> Message:
-    """The material of one agent: the sections of its context in their order."""
+    """Return the message with the sections of one agent's context, in order."""
     return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
 
 
 FORMAT: Final = "orders-v1"
-"""The format that records of these agents carry."""
+"""Format of the records of these agents."""
 
 NOT_USABLE: Final = ("invalid-reply", "refused", "no-answer")
-"""Flags of decisions that hold no orders and no reasons, because none came back in the form that was asked for."""
+"""Flags of decisions without orders and rationales, because no valid reply was received."""
 
 ABSENT: Final = "absent"
-"""Flag, beside ``no-answer``, of a decision of an agent that could not be asked: nobody was there."""
+"""Flag, in addition to ``no-answer``, of a decision whose agent could not be reached."""
 
 REJECTED: Final = "rejected-order"
-"""Flag of a decision some of whose orders could not be taken."""
+"""Flag of a decision with rejected orders."""
 
 BREACH: Final = "constraint-breach"
-"""Flag of a decision whose orders break a limit; what the judges make of that is measured."""
+"""Flag of a decision whose orders violate a constraint; the judges' reaction to it is measured."""
 
 
 def unanswered(decision: Decision) -> bool:
-    """Whether no usable reply came, so that the agent decided nothing."""
+    """True if there was no valid reply, so that the decision is empty."""
     return not {*NOT_USABLE}.isdisjoint(decision.flags)
 
 
@@ -227,7 +227,7 @@ _SHORTEST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DecisionKey:
-    """What names a decision in a study, beside its agent: its record id is made of these and of the agent's name."""
+    """Key of a decision in a study, from which its record id is built together with the agent's name."""
 
     study: str
     regime: str
@@ -235,22 +235,22 @@ class DecisionKey:
     context_id: str
 
     def record_id(self, agent: str) -> str:
-        """The id of an agent's record here."""
+        """Return the record id of an agent's decision."""
         return f"{self.study}-{self.regime}-{self.number:03d}-{agent}"
 
     @property
     def episode(self) -> str:
-        """The question that all agents answer here."""
+        """Id of the question that all agents answer."""
         return f"{self.study}-{self.regime}-{self.number:03d}"
 
 
 def decision_of(
     spec: AgentSpec, context: Context, place: DecisionKey, reply: Reply, key: str, cost_usd: float | None = None
 ) -> Decision:
-    """The decision that an agent's reply amounts to; ``key`` is that of the call.
+    """Build the decision from an agent's reply; ``key`` is the call key.
 
-    A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with the
-    reason under ``missing``. Orders that cannot be taken are named there too.
+    A refusal, a failure and an invalid reply become decisions without orders, with a flag (`NOT_USABLE`) and the
+    reason in ``missing``. Rejected orders are listed there too.
     """
     found: Answer | None = None
     flags: tuple[str, ...]
@@ -265,7 +265,7 @@ def decision_of(
         if found:
             broken, missing = breaches(found, context), found.rejected
             flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
-    # The agent as its records name it, with the provider's own word for who answered.
+    # The agent, with the provider's fingerprint of the model that answered.
     settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
     agent = Agent(
         spec.name, spec.family, spec.model,
@@ -289,7 +289,7 @@ def decision_of(
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:
-    """The rules that orders break, by arithmetic; those that cannot be settled at all break ``settlement``."""
+    """Return the constraints that the orders violate; orders that cannot be settled violate ``settlement``."""
     if context.portfolio is None:
         return ()
     try:
@@ -299,10 +299,10 @@ def breaches(answer: Answer, context: Context) -> tuple[str, ...]:
     return tuple(check.rule for check in audit(after, context.constraints) if not check.kept)
 
 
-# The model date probe: a model is asked when the material is from, as a condition of the lock
+# Date-leakage check: before the lock, a model is asked for the date of the contexts
 
 MODEL: Final = "reference/dater"
-"""The reference model of this question: it reads the dates that stand in the material, and guesses where none do."""
+"""The built-in model of this check: it reads dates in the context, and guesses if there are none."""
 
 QUESTION: Final = (
     "You are shown market data and a book. Say when it is from. Everything between a line that starts with <<<BEGIN "
@@ -310,13 +310,13 @@ QUESTION: Final = (
     "levels may have been taken out; say your best guess all the same. Answer with one JSON object and nothing else, "
     'with the keys "year" (a whole number), "month" (1 to 12) and "event" (a short text: what was happening, or null).'
 )
-"""What the model is asked."""
+"""The system prompt of the date-leakage check."""
 
 _NEUTRAL_YEAR: Final = 2000
 
 
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
-    """The question about one context."""
+    """Return the call that asks a model for the date of one context."""
     question = Text.of(QUESTION)
     answer: dict[str, JSON] = {
         "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
@@ -327,7 +327,7 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
 
 
 def read_date(reply: Reply) -> tuple[int, int] | None:
-    """The year and the month that a reply names; None where it names none in the form that was asked for."""
+    """Parse the year and month of a reply; None if it is invalid."""
     if len(reply.text) > 10_000:
         return None
     try:
@@ -343,7 +343,7 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
 
 
 class Dater(BuiltInModel):
-    """A reference model that dates material by the clock that stands in it, and guesses where that says nothing."""
+    """Built-in model that dates a context by its cutoff, and guesses if the cutoff is neutral."""
 
     version = ""
 
@@ -351,7 +351,7 @@ class Dater(BuiltInModel):
         super().__init__(MODEL)
 
     def answer(self, call: CallSpec) -> str:
-        """The date as JSON text."""
+        """Return the date as JSON text."""
         prompt = "\n\n".join(call.shown())
         cutoff = p.read_material(p.sections(prompt)).cutoff
         year, month = cutoff.year, cutoff.month

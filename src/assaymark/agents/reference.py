@@ -1,7 +1,7 @@
-"""Built-in rule-based agents: they read the rendered prompt, compute, and answer in the format asked of everybody.
+"""Built-in rule-based agents: they parse the rendered prompt, compute, and reply in the same format as any model.
 
-They answer the same calls through the same parser as any model, and know nothing but the prompt. What is planted in
-them is documented with each (`planted_words`), so that a study of them has known answers.
+They receive the same calls and know nothing but the prompt. Their planted properties are documented (`planted_words`),
+so that a study of them has known results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 from assaymark.text import listing
 
-# What a reference agent reads from a context: one row per instrument, the book, and the limits
+# Inputs of a built-in agent from a context: one row per instrument, the portfolio, and the constraints
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,10 +38,10 @@ _FEWEST_BARS = 20
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One instrument after its bars. Returns, volatility and place are ratios; all of them as the context states them.
+    """Features of one instrument, as stated in the context or computed from its bars; returns are ratios.
 
-    ``hour``, ``quarter`` and ``last`` are the returns over the whole window, 15 minutes and 5 minutes; ``place`` is
-    where the last price stands between the window's low (0) and high (1); ``busy`` the volume of the last 15 minutes as
+    ``hour``, ``quarter`` and ``last`` are the returns over the whole window, 15 minutes and 5 minutes; ``place`` is the
+    position of the last price between the window's low (0) and high (1); ``busy`` the volume of the last 15 minutes as
     a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
     """
 
@@ -59,7 +59,7 @@ class Asset:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that a composer computes with: assets, the book as it stands, its weights (n_assets,), and the limits."""
+    """Inputs of a composer: assets, the current portfolio, its weights (n_assets,), and the constraints."""
 
     assets: tuple[Asset, ...]
     book: Portfolio
@@ -70,20 +70,20 @@ class Observation:
     weights: Floats
 
     def asset(self, name: str) -> Asset:
-        """The asset of that id."""
+        """Return the asset with this id."""
         return next(asset for asset in self.assets if asset.id == name)
 
     def limit(self, kind: str, default: float) -> float:
-        """The limit of a kind of constraint, or a default where none is stated."""
+        """Return the limit of a kind of constraint, or the default."""
         return next((rule.limit for rule in self.constraints if rule.kind == kind), default)
 
     def after(self, actions: Sequence[Action]) -> Settlement:
-        """The book after orders, fees included."""
+        """Return the portfolio after orders, including fees."""
         return settle(self.book, self.prices, actions, fee_bps=fee_of(self.constraints))
 
 
 def observe(context: Context) -> Observation:
-    """Read a context of minute bars."""
+    """Build the observation of a context of minute bars; raises `InputError` with every missing input."""
     bars = {series.instrument: series for series in context.series}
     problems = [
         Problem(f"series.{item.id}", f"at least {_FEWEST_BARS} bars with positive prices are needed")
@@ -108,7 +108,7 @@ def observe(context: Context) -> Observation:
         closes = np.array(mine.close)
         moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
         low, high = min(mine.low or mine.close), max(mine.high or mine.close)
-        computed = {  # of a feature that the context does not state
+        computed = {  # for features that the context does not state
             "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
             "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
             f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
@@ -125,40 +125,40 @@ def observe(context: Context) -> Observation:
     return Observation(tuple(assets), context.portfolio, context.constraints, minutes, prices, before, weights)
 
 
-# How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
+# Formats of numbers, lists and portfolio arithmetic in the agents' texts; all printed figures are true.
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def _percent(ratio: float, digits: int = 1) -> str:
-    """A ratio as percent, without a negative zero."""
+    """Format a ratio as a percentage, never as negative zero."""
     text = f"{ratio * 100:.{digits}f}"
     return f"{text.lstrip('-') if float(text) == 0 else text}%"
 
 
 def _plain(number: float) -> str:
-    """A dimensionless number to two places, without a negative zero."""
+    """Format a dimensionless number with two decimals, never as negative zero."""
     return f"{round(number, 2) + 0.0:.2f}"
 
 
 def _money(amount: float) -> str:
-    """An amount with two places and separators."""
+    """Format an amount with two decimals and separators."""
     return f"{round(amount, 2) + 0.0:,.2f}"
 
 
 def _move(ratio: float) -> str:
-    """A return in words: the direction, and the size unless it rounds to nothing."""
+    """Format a return as direction and size, or "unchanged" if it rounds to zero."""
     size = _percent(abs(ratio), 2)
     return "unchanged" if float(size[:-1]) == 0 else f"{'up' if ratio > 0 else 'down'} {size}"
 
 
 def _count(number: int) -> str:
-    """A small count as a word."""
+    """Format a small count as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
 def _spoken(orders: Sequence[Action]) -> str:
-    """Orders as a list of phrases."""
+    """Format orders as a list of phrases."""
     return listing([
         f"close {one.instrument}" if one.kind == "close" else f"{one.kind} {one.quantity:g} units of {one.instrument}"
         for one in orders
@@ -166,7 +166,7 @@ def _spoken(orders: Sequence[Action]) -> str:
 
 
 class Draft(NamedTuple):
-    """Orders and the reasons for them. ``confidence`` lies in 0..1."""
+    """Orders and their rationale. ``confidence`` lies in 0..1."""
 
     orders: tuple[Action, ...]
     text: str
@@ -174,20 +174,20 @@ class Draft(NamedTuple):
 
 
 Composer = Callable[[Observation, str], Draft]
-"""From an observation and the opening words of a house style to a draft: the same input always gives the same draft."""
+"""Function from an observation and the opening words of a house style to a draft; deterministic."""
 
 
 def _paragraph(opening: str, *sentences: str) -> str:
-    """Sentences after the opening words of a style; empty ones are left out."""
+    """Join non-empty sentences after the opening words of a style."""
     lines = [sentence for sentence in sentences if sentence]
     if not opening or not lines:
         return " ".join([*([opening] if opening else []), *lines])
-    # The name of an instrument keeps its capital.
+    # Names of instruments keep their capital letter.
     first = lines[0] if lines[0].startswith("Asset ") else lines[0][:1].lower() + lines[0][1:]
     return " ".join([opening, first, *lines[1:]])
 
 
-# From wanted weights to few orders that keep every limit.
+# From target weights to a few orders that satisfy every constraint.
 
 _SMALLEST = 0.01
 _SHRINK = 0.8
@@ -195,10 +195,10 @@ _TRIES = 12
 
 
 def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
-    """The largest changes towards wanted weights that the limits allow, sales first; none if all are small.
+    """Return the largest changes towards the target weights that the constraints allow, sales first; none if small.
 
-    At most as many orders as allowed are given, for the largest gaps. If the book after them breaks a limit, all orders
-    shrink until it does not; a book that kept its limits before can always keep them by doing nothing.
+    The number of orders is limited, to the largest differences. If the portfolio after them violates a constraint, all
+    orders shrink until it does not, in the end to no orders.
     """
     room = 1.0 - seen.limit("min_cash", 0.0) - 0.005
     cap = seen.limit("max_weight", 1.0) - 0.004
@@ -211,7 +211,7 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
     for step in range(_TRIES):
         orders = []
         for i in sorted(chosen, key=lambda i: gaps[i]):
-            # Units are rounded down to four decimals, and a sale never exceeds what is held.
+            # Units are rounded down to four decimals, and a sale never exceeds the position.
             asset, change = seen.assets[i], float(gaps[i]) * _SHRINK**step
             units = math.floor(abs(change) * seen.before.equity / asset.price * 1e4) / 1e4
             if change < 0:
@@ -224,12 +224,12 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
 
 
 def _held(seen: Observation, after: Settlement) -> list[Asset]:
-    """The holdings after the orders, largest first."""
+    """Return the holdings after the orders, largest first."""
     return sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
 
 
 def _calm(seen: Observation) -> Floats:
-    """One over the volatility of each instrument."""
+    """Return the inverse volatility of each instrument."""
     return np.asarray(1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4), dtype=np.float64)
 
 
@@ -239,11 +239,11 @@ _PLANTED: Final[dict[str, Any]] = tomllib.loads(
 INVESTED: Final[Mapping[str, float]] = {
     name.partition("/")[2]: row["invested"] for name, row in _PLANTED.items() if "invested" in row
 }
-"""The share of equity that an agent invests; the directional ones in what moved the right way, together."""
+"""Share of equity that each agent invests; directional agents invest it in assets that moved in their direction."""
 
 
 def compose_equal_weight(seen: Observation, opening: str) -> Draft:
-    """Equal shares of every instrument; most of its texts have fewer than 60 words. Confidence is 0.55."""
+    """Compose equal weights; most of its texts have fewer than 60 words. Confidence is 0.55."""
     wanted = np.full(len(seen.assets), INVESTED["equal-weight"] / len(seen.assets))
     orders = orders_towards(seen, wanted)
     rough = max(seen.assets, key=lambda asset: asset.volatility)
@@ -257,10 +257,10 @@ def compose_equal_weight(seen: Observation, opening: str) -> Draft:
 
 
 def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
-    """Weights in proportion to one over volatility. Confidence is 0.45.
+    """Compose inverse-volatility weights. Confidence is 0.45.
 
-    The text gives weight, move and volatility of every holding, each limit with what the book makes of it, and what
-    would be cut first.
+    The text gives weight, return and volatility of every holding, the portfolio's value for each limit, and the
+    position that would be reduced first.
     """
     calm = _calm(seen)
     orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
@@ -293,9 +293,9 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
 
 
 def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
-    """Half of the equity in the book of least variance of one-minute returns; the rest stays in cash.
+    """Compose the minimum-variance portfolio of one-minute returns with half of the equity; the rest stays in cash.
 
-    The text ranks the risks and says what would be cut. Confidence is 0.45.
+    The text ranks the risks and says what would be reduced. Confidence is 0.45.
     """
     moves = np.stack([asset.moves[-(seen.minutes - 1) :] for asset in seen.assets], axis=1)
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
@@ -321,10 +321,10 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
 
 
 def compose_steward(seen: Observation, opening: str) -> Draft:
-    """Inverse-volatility weights, tilted by a half towards what rose over the window; the memo covers everything asked.
+    """Compose inverse-volatility weights, tilted by a half towards assets that rose; the memo covers the whole rubric.
 
-    What is held and why, what was left out, the arithmetic of cash, exposure and limits, what would hurt, and under
-    which conditions it changes its mind. Confidence is 0.45.
+    It has the holdings with reasons, the assets left out, the arithmetic of cash, exposure and limits, the risks, and
+    the conditions for a change of view. Confidence is 0.45.
     """
     rank = np.argsort(np.argsort([asset.hour for asset in seen.assets])) / max(len(seen.assets) - 1, 1)
     tilted = np.sqrt(_calm(seen)) * (0.75 + 0.5 * rank)
@@ -345,7 +345,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
         for asset in seen.assets
         if asset.id not in weights
     ]
-    # The arithmetic of the book after its orders, one sentence a limit.
+    # The arithmetic of the portfolio after the orders, one sentence per limit.
     sums = [
         f"Cash {_money(after.cash)} less cost {_money(after.cost)} leaves {_money(after.residual)}.",
         f"Exposure {_money(after.exposure)} on equity of {_money(after.equity)} is {_percent(after.leverage)}.",
@@ -369,8 +369,8 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     return Draft(orders, "\n\n".join(filter(None, parts)), 0.45)
 
 
-class Direction(NamedTuple):
-    """Which way an agent leans, +1 or -1, and its words for it."""
+class AgentDirection(NamedTuple):
+    """Direction of an agent, +1 for momentum or -1 for contrarian, and its phrases."""
 
     sign: int
     moved: str
@@ -381,18 +381,18 @@ class Direction(NamedTuple):
     danger: str
 
 
-# Mirror images, in their rule as in their sentences: what one says of rises the other says of falls.
-MOMENTUM: Final = Direction(+1, "rose", "leads", "best", "lags", "follow that strength", "A reversal is the risk")
-CONTRARIAN: Final = Direction(
+# Mirror images in rules and sentences: one trades and describes rises as the other does falls.
+MOMENTUM: Final = AgentDirection(+1, "rose", "leads", "best", "lags", "follow that strength", "A reversal is the risk")
+CONTRARIAN: Final = AgentDirection(
     -1, "fell", "is cheapest", "weakest", "is stretched", "lean against that weakness", "A further drop is the risk"
 )
 
 
-def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
-    """What moved the right way over 15 minutes.
+def compose_direction(way: AgentDirection, seen: Observation, opening: str) -> Draft:
+    """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
 
-    Weights are in proportion to the 15-minute return over volatility, where its sign is right. Confidence is 0.5 plus
-    0.2 times the share of instruments that moved that way.
+    Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
+    is 0.5 plus 0.2 times the share of such instruments.
     """
     pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
     wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
@@ -429,7 +429,7 @@ def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
     return Draft(orders, text, confidence)
 
 
-# For daily bars the rules count bars, and the sentences, which speak of minutes, are put in other words.
+# For daily bars the rules count bars, and phrases about minutes are replaced.
 
 DAY_S: Final = 86_400
 
@@ -456,12 +456,12 @@ COMPOSERS: Final[Mapping[str, Composer]] = MappingProxyType(
         "reference/steward": compose_steward,
     }
 )
-"""The rule-based agents by model name."""
+"""Rule-based agents by model name."""
 
 MIXED: Final = "reference/mixed"
-"""Draws for each prompt, by its seed, whether to compose as momentum or as contrarian.
+"""Agent that draws momentum or contrarian for each prompt, by its seed.
 
-Two of them with different seeds are exchangeable: a tie that is planted, whatever the judges like.
+Two of them with different seeds are exchangeable: a planted tie, whatever the judges prefer.
 """
 
 _MIXTURE = ("reference/momentum", "reference/contrarian")
@@ -469,14 +469,14 @@ _ARGUMENTS = ("style", "brief")
 
 
 class ReferenceAgent(BuiltInModel):
-    """A rule-based agent that answers like any model: it reads the material back out of the rendered prompt.
+    """Rule-based agent that replies like any model: it parses the context from the rendered prompt.
 
-    The argument ``style`` names its opening words; ``brief`` is the share of its texts, 0..1, that give its orders and
-    nothing else (no amount, no number and no reason), drawn by seed and prompt.
+    The argument ``style`` sets its opening words; ``brief`` is the share of its texts, 0..1, that have only its orders
+    (no amounts, numbers or reasons), drawn by seed and prompt.
     """
 
     def answer(self, call: CallSpec) -> str:
-        """The orders and their reasons as JSON text."""
+        """Return the orders and their rationale as JSON text."""
         if problems := agent_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
         prompt = "\n\n".join(call.shown())
@@ -489,24 +489,24 @@ class ReferenceAgent(BuiltInModel):
             text = _paragraph(opening, f"Orders: {listing(trades)}." if trades else "No order is needed.")
         if daily:
             text = _PHRASES.sub(lambda match: _WORDS[match[0]], text)
-            # Bars without a volume say nothing about volume.
+            # Without volumes in the bars the text does not mention volume.
             text = text if volume else _VOLUME.sub("", text)
         named = [{"instrument": order.instrument, "side": order.kind, "quantity": order.quantity} for order in orders]
         return json.dumps({"orders": named, "rationale": text, "confidence": confidence})
 
 
 def _drawn(name: str) -> int:
-    """A number in 0..255 that is fixed by a name."""
+    """Return a number in 0..255, determined by the name."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
 
 
 def reference_agents() -> dict[str, ReferenceAgent]:
-    """The built-in agents by model name, for registration."""
+    """Return the built-in agents by model name, for registration."""
     return {name: ReferenceAgent(name) for name in (*COMPOSERS, MIXED)}
 
 
 def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """The problems of a built-in agent's arguments, in words; nothing for models that are none."""
+    """Return the problems of a built-in agent's arguments; empty for other models."""
     if model not in COMPOSERS and model != MIXED:
         return []
     problems = [
@@ -522,15 +522,15 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _seen(prompt: str) -> tuple[Observation, bool, bool]:
-    """One reading serves every agent: what is seen, whether its bars are daily, and whether they have a volume."""
+    """Return the observation of a prompt, and True if its bars are daily and have volumes; cached for all agents."""
     context = read_material(sections(prompt))
     daily = any(series.interval_s == DAY_S for series in context.series)
     return observe(context), daily, any(series.volume for series in context.series)
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """A built-in agent in words: the rule it follows, and the properties that a study of it has to find."""
+class PlantedProperties:
+    """Description of a built-in agent: its rule, and the planted properties that a study should find."""
 
     rule: str
     properties: tuple[str, ...]
@@ -540,22 +540,22 @@ def _share(value: float) -> str:
     return f"{100 * value:.0f}\u00a0%"
 
 
-WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
+WORDS: Final[Mapping[str, PlantedProperties]] = MappingProxyType(
     {
-        name: Planted(
+        name: PlantedProperties(
             row["rule"], tuple(text.format(invested=_share(row.get("invested", 0))) for text in row["properties"])
         )
         for name, row in _PLANTED.items()
     }
 )
-"""The built-in agents by model name."""
+"""Descriptions of the built-in agents by model name."""
 
 
-def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
-    """What is planted in an agent of a study; None for a model that is no reference agent.
+def planted_words(model: str, args: Mapping[str, Any]) -> PlantedProperties | None:
+    """Return the planted properties of an agent; None for a model that is not built in.
 
-    The argument ``style`` names a house style, by whose opening words a judge may know the agent; ``brief`` is the
-    share of its texts that give its orders alone.
+    The argument ``style`` is a house style, by whose opening words a judge may recognise the agent; ``brief`` is the
+    share of its texts that have only its orders.
     """
     planted = WORDS.get(model)
     if planted is None:
@@ -564,4 +564,4 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
     more = [f"gives its orders and no reason in {_share(brief)} of its texts"] if brief else []
     if opening := signature(style):
         more.append(f"its texts begin with “{opening}”, the words of the house style {style}")
-    return Planted(planted.rule, (*planted.properties, *more)) if more else planted
+    return PlantedProperties(planted.rule, (*planted.properties, *more)) if more else planted

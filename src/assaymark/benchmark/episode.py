@@ -24,7 +24,7 @@ from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtesting import RISK_FREE
-from assaymark.portfolio.optimisers import Bools, Findings, Floats, brought_to_one, spread
+from assaymark.portfolio.optimisers import Bools, Floats, Validator, brought_to_one, spread
 from assaymark.protocol import AgentSpec
 
 # One episode's portfolio, and the oracle that its answers are scored against (PortBench, Appendix C.1 and C.3)
@@ -70,7 +70,7 @@ def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS)
     """
     if target is None or position.nav <= 0:
         return position, 0.0
-    weights, findings = brought_to_one(target).copy(), Findings("sandbox")
+    weights, findings = brought_to_one(target).copy(), Validator("sandbox")
     if weights.shape != position.weights.shape:
         findings.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
     elif not np.isfinite(weights).all():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.errors import UnknownNameError
-from assaymark.portfolio.optimisers import SLACK, Findings, Floats
+from assaymark.portfolio.optimisers import SLACK, Floats, Validator
 
 # Shared types of the benchmark: answers and truths of one date, and results
 
@@ -144,7 +144,7 @@ RISK_FLOOR: Final = 1e-6
 """Minimum denominator of the relative errors of S5, equation 14."""
 
 
-class Checks(Findings):
+class Checks(Validator):
     """Validator of the inputs of scores. Invalid vectors are returned empty, and `settle` raises then."""
 
     def convention(self, name: str) -> None:

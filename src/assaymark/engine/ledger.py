@@ -470,8 +470,9 @@ class Ledger:
         while True:
             now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
             for call in islice(waiting, _CALLS_A_GROUP):  # no reference to a call is kept once it is a row
-                model = schema.plain(call.model)
-                planned.append({"key": call.key, "model": model, "spec": call.canonical, "planned_at": now})
+                model, spec = schema.plain(call.model), call.canonical
+                key = hashlib.sha256(spec).hexdigest()  # of what is stored, without making it once more
+                planned.append({"key": key, "model": model, "spec": spec, "planned_at": now})
                 if call.messages is not last[0] or call.schema is not last[1]:  # neighbours mostly share their prompt
                     last = (call.messages, call.schema)
                     texts.update({text.sha256: text for text in call.texts if text.sha256 not in sent})

@@ -159,19 +159,16 @@ class Attempts:
         async def complete() -> Reply:
             _PLACE.set(place)
             reply = await model.complete(call)
-            name, kind = f"model {call.model!r} must return", type(reply).__name__
             if not isinstance(reply, Reply) or not isinstance(reply.text, str):
-                raise TypeError(f"{name} a Reply with a text (got {kind})")
-            if not isinstance(reply.raw, str | None):
-                raise TypeError(f"{name} its raw response as text (got {type(reply.raw).__name__})")
+                raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")
+            if reply.raw is not None and not isinstance(reply.raw, str):
+                wanted = f"must return its raw response as text (got {type(reply.raw).__name__})"
+                raise TypeError(f"model {call.model!r} {wanted}")
             return reply
 
         started = time.perf_counter()
         # A separate task: a model that ignores its cancellation must not block the worker.
         task = asyncio.create_task(complete())
-        result: Reply | FailedAttempt = FailedAttempt(
-            "timeout", ModelError(f"no reply within {self._deadline_s:g} s", retryable=True)
-        )
         try:
             done, _ = await asyncio.wait((task,), timeout=self._deadline_s)
             if not done:
@@ -183,18 +180,21 @@ class Attempts:
             task.cancel()
             raise
         seconds = time.perf_counter() - started
-        error = None if not done or task.cancelled() else task.exception()
-        if done and task.cancelled():
+        result: Reply | FailedAttempt
+        if not done:
+            late = ModelError(f"no reply within {self._deadline_s:g} s", retryable=True)
+            result = FailedAttempt("timeout", late)
+        elif task.cancelled():
             result = FailedAttempt("failed", ModelError("the model cancelled its own attempt", retryable=True))
+        elif (error := task.exception()) is None:
+            reply = task.result()
+            result = replace(reply, seconds=seconds) if reply.seconds is None else reply
         elif isinstance(error, ModelError):
             refused = error.refused == "content"
             result = refusal_of(error, call.model) if refused else FailedAttempt("failed", error)
-        elif error is not None:
+        else:
             what = ModelError(f"{type(error).__name__}: {error}", retryable=False)
             result = FailedAttempt("defect", what, defect=error)
-        elif done:
-            reply = task.result()
-            result = replace(reply, seconds=seconds) if reply.seconds is None else reply
         if not isinstance(result, Reply):
             place.leave()
         return result

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
@@ -116,6 +117,7 @@ _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 
 
+@lru_cache(maxsize=256)
 def provider_of(model: str) -> str:
     """The provider of a model: the part of its name before the first slash; for external agents, host or callable."""
     provider, _, rest = model.partition("/")
@@ -545,5 +547,5 @@ class CallQueue:
 
 def lane_of_call(call: CallSpec) -> str:
     """The model and endpoint of a call: calls of one model to different endpoints must not wait for each other."""
-    door = endpoint_of(call)
-    return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"
+    where = endpoint_of(call)[1:] if call.args else (None, None)
+    return call.model if where == (None, None) else f"{call.model} {where[0]} {where[1]}"

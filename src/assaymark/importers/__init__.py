@@ -1,4 +1,4 @@
-"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing."""
+"""Import records of other projects: one importer per format, which returns records and a report on missing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AI-Trader: logs of agents that traded by the hour or day, from decisions and price files to records and audits."""
+"""Import AI-Trader: logs of agents that traded hourly or daily, with price files, as records and audits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
@@ -24,7 +24,7 @@ from assaymark.portfolio import Bar, Book, Mismatch, Reconciliation, StatedFill,
 from assaymark.portfolio.broker import RELIABILITY, CheckKind
 
 PROVENANCE: Final = records.Provenance(source="HKUDS/AI-Trader", licence="MIT")
-"""Where the logs come from unless the caller knows more (a commit, another mirror)."""
+"""Default provenance of the logs; callers may add a commit or name a mirror."""
 
 _MOST: Final = 1e15  # no amount, price or position is larger: sums and products of such numbers are still finite
 _CASH_KEY: Final = "CASH"
@@ -38,10 +38,10 @@ _CHECKS: Final[Mapping[str, CheckKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One market that the agents traded on; the logs state neither its clock nor the capital.
+    """One market that the agents traded on, with its time zone and capital, which the logs do not state.
 
-    ``opens`` and ``closes`` are when a day of a daily track opens and when its bar is complete, since its midnight; a
-    bar of the others is complete ``lag`` after its stamp. ``units`` is half the last printed digit of positions.
+    ``opens`` and ``closes`` are the times since midnight at which a daily track opens and its bar is complete; a bar
+    of the other tracks is complete ``lag`` after its stamp. ``units`` is half the last printed digit of positions.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Track:
 
     @property
     def daily(self) -> bool:
-        """Whether a step is a day."""
+        """True if a step is a day, False if it is an hour."""
         return self.opens is not None
 
     def read(self, stamp: str) -> datetime:
-        """A stamp of the log or of a price file as written: local, without a zone."""
+        """Parse a stamp of the log or of a price file as local time without a zone."""
         wanted = "2025-10-09" if self.daily else "2025-10-09 10:30:00"
         try:
             moment = datetime.strptime(stamp, "%Y-%m-%d" if self.daily else "%Y-%m-%d %H:%M:%S")
@@ -73,7 +73,7 @@ class Track:
         return moment
 
     def utc(self, local: datetime, *, complete: bool = False) -> datetime:
-        """When a decision at a step is made: its bar's open is known, nothing later; or when all of its bar is."""
+        """Return the UTC time of a decision at a step, at its bar's open; or, if ``complete``, of its bar's end."""
         after = self.closes if self.closes is not None else self.lag
         local += after if complete else self.opens or timedelta(0)
         try:
@@ -99,14 +99,14 @@ TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
         closes=timedelta(days=1), units=5.1e-5,
     ),
 })  # fmt: skip
-"""The tracks by the name that the logs give them."""
+"""The tracks by their names in the logs."""
 
 
-class Prices:
-    """The bars of one track by local stamp, of which only the opens were known at it, and the stamps, oldest first."""
+class TrackPrices:
+    """Price bars of one track by local stamp, oldest first; only a bar's open was known at its stamp."""
 
     def __init__(self, track: Track, name: str, data: bytes, tally: report.Tally) -> None:
-        """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
+        """Parse a price file; invalid rows are noted and left out. The newest bar may have only an open."""
         self.track, before = track, len(tally.problems)
         bars, stamps = dict[datetime, dict[str, Bar]](), dict[str, datetime]()
         self._volumes, self._series = (
@@ -164,11 +164,11 @@ class Prices:
         self._facts = dict[datetime, tuple[records.Fact, ...]]()
 
     def opens(self, step: datetime) -> dict[str, float]:
-        """The open of every symbol at a step."""
+        """Return the open of every symbol at a step."""
         return {symbol: bar.open for symbol, bar in self.bars[step].items() if bar.open is not None}
 
     def facts(self, step: datetime) -> tuple[records.Fact, ...]:
-        """What an agent was shown of prices at a step: every symbol's open, and its close one bar before."""
+        """Return the prices that agents saw at a step: every symbol's open, and its previous close."""
         if step not in self._facts:
             decided = self.track.utc(step)
             seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
@@ -183,7 +183,7 @@ class Prices:
         return self._facts[step]
 
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
-        """The last complete bars before a step of each of the symbols that has any."""
+        """Return the last complete bars before a step, for each of the symbols that has any."""
         wanted = sorted(set(symbols))
         new = [symbol for symbol in wanted if (step, symbol) not in self._series]
         ends = self._complete(step, _SHOWN) if new else {}
@@ -200,13 +200,13 @@ class Prices:
         return tuple(series for symbol in wanted if (series := self._series[step, symbol]) is not None)
 
     def benchmark(self, start: datetime, end: datetime) -> float | None:
-        """The mean return from open to open of the symbols that have both: an equal weight of the universe."""
+        """Return the mean open-to-open return of the symbols that have both opens: the equal-weight benchmark."""
         opens, other = self.opens(start), self.opens(end)
         both = [other[symbol] / price - 1.0 for symbol, price in opens.items() if symbol in other]
         return math.fsum(both) / len(both) if both else None
 
     def _complete(self, step: datetime, most: int) -> dict[datetime, datetime]:
-        """Of the last ``most`` steps before one, those whose bars were complete at it, and when they were."""
+        """Return those of the last ``most`` steps before ``step`` whose bars were complete then, with their ends."""
         at, decided = bisect_left(self.steps, step), self.track.utc(step)
         ends = {moment: self.track.utc(moment, complete=True) for moment in self.steps[max(at - most, 0) : at]}
         return {moment: end for moment, end in ends.items() if end <= decided}
@@ -224,7 +224,7 @@ _TOOL_OUTPUT: Final = "Tool results:"
 
 
 def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
-    """The company name of each code, which no price file holds: what most often stands in brackets beside it."""
+    """Return the company name of each code, which price files lack: the name most often next to it in brackets."""
     seen: dict[str, Counter[str]] = {}
     for text in texts:
         for pattern in _PATTERNS:
@@ -238,9 +238,9 @@ def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
 
 
 def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
-    """The texts of a step, and the flags they earn: ``think-block``, ``tool-output``, ``no-finish-signal``."""
+    """Return the rationales of a step, and its flags: ``think-block``, ``tool-output``, ``no-finish-signal``."""
     written = text or ""
-    # what was thought aloud is kept apart: only one of the models left it in its log
+    # reasoning in <think> blocks is a separate rationale: only one of the models logged it
     thoughts = [thought.strip() for thought in _THINK.findall(written)]
     answer = _FINISH.sub("", _THINK.sub("", written)).strip()
     texts: list[tuple[str, records.RationaleKind]] = [(thought, "stage") for thought in thoughts]
@@ -251,19 +251,15 @@ def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str
     return report.rationales_of(texts), tuple(flag for flag, marked in marks.items() if marked)
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _LoggedAction(_Shape):
+class _LoggedAction(read.StrictModel):
     action: Literal["buy", "buy_crypto", "sell", "sell_crypto", "no_trade"]
     symbol: str
     amount: Annotated[float, Field(ge=0, le=_MOST)]
     price: Annotated[float, Field(gt=0, le=_MOST)] | None = None
 
 
-class Line(_Shape):
-    """One step of one agent. ``rationale`` is its last message, ``timestamps`` when messages were written, unzoned."""
+class LogLine(read.StrictModel):
+    """One step of one agent. ``rationale`` is its last message, ``timestamps`` are those of messages, without zone."""
 
     track: str
     model: Annotated[str, Field(pattern=read.NAME)]
@@ -280,10 +276,10 @@ _KINDS: Final[Mapping[str, records.ActionKind]] = {
 }  # fmt: skip
 
 
-class Step:
-    """A line with its track and local stamp: its agent, the decision's id, the actions, and the book after it."""
+class LogStep:
+    """A parsed line with its track and local stamp: agent, decision id, actions, fills, and the portfolio after it."""
 
-    def __init__(self, line: Line, track: Track, at: datetime) -> None:
+    def __init__(self, line: LogLine, track: Track, at: datetime) -> None:
         self.line, self.track, self.at, self.day = line, track, at, at.strftime("%Y-%m-%d")
         self.agent = line.model.removesuffix(track.suffix)  # some logs add the name of the track
         self.record_id = f"{track.name}/{self.day if track.daily else at.strftime('%Y-%m-%dT%H:%M')}/{self.agent}"
@@ -303,8 +299,8 @@ class Step:
             positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
             self.book = Book(after[_CASH_KEY], positions)
 
-    def faults(self, prices: Prices) -> Iterator[tuple[str, str]]:
-        """What is wrong with a line of the right shape: field and what."""
+    def faults(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
+        """Yield the problems of a well-formed line as (field, message)."""
         line, file = self.line, self.track.prices
         if self.at not in prices.bars:
             yield "step", f"has no bar in {file} (got {line.step!r})"
@@ -331,17 +327,17 @@ class Step:
     def decision(
         self, number: int, context_id: str, mismatches: Sequence[Mismatch], provenance: records.Provenance
     ) -> records.Decision:
-        """The step as the decision of one question; ``mismatches`` are the mismatches of its book."""
+        """Build the decision of a step; ``mismatches`` are those of its portfolio."""
         rationales, marks = texts_of(self.line.rationale)
         flags = [*marks, *dict.fromkeys(f"{_CHECKS[mismatch.kind]}-mismatch" for mismatch in mismatches)]
         decided, call = self.track.utc(self.at), records.CallFacts()
         written = [datetime.fromisoformat(timestamp) for timestamp in self.line.timestamps]
-        # the clock's zone is not known: a day is more than any zone can make up for
+        # the zone of the timestamps is unknown: no zone can explain more than a day
         if written and written[0].replace(tzinfo=UTC) - decided > timedelta(days=1):
             flags.append(report.REPLAYED)
         if written and written[0] != written[-1]:  # every call and tool of the step lies between them
             call = records.CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
-        # how a mismatch lies to the step's bar came after the decision, and is left to the audit
+        # the relation of a mismatch to the step's bar is later information, so only the audit has it
         stages: dict[str, records.JSON] = {
             "reconciliation": [
                 f"{f'{one.kind} {one.symbol}'.strip()}: stated {one.stated:.10g}, recomputed {one.recomputed:.10g}"
@@ -360,19 +356,19 @@ class Step:
         )  # fmt: skip
 
 
-class Log:
-    """The good steps of the files in their order and the prices by the log's track name; what is wrong is noted."""
+class TraderLog:
+    """The valid steps of the files in order, and prices by the log's track name; problems are noted in the tally."""
 
     def __init__(self, files: Mapping[str, bytes], tally: report.Tally, progress: read.Progress | None = None) -> None:
-        self.prices: dict[str, Prices] = {}
-        self.steps: list[Step] = []
+        self.prices: dict[str, TrackPrices] = {}
+        self.steps: list[LogStep] = []
         name, data = read.require(files, "decisions.jsonl")
-        without: dict[str, list[int]] = {}  # of each track the steps without prices, and whether it has a file
+        without: dict[str, list[int]] = {}  # by track: steps without prices, and 1 if it has a price file
         places: dict[str, str] = {}
         lines = 0
         for place, text, tree in read.json_objects("steps", name, data, tally, progress):
             lines += 1
-            line = None if tree is None else read.shaped(Line, text, place, tally)
+            line = None if tree is None else read.shaped(LogLine, text, place, tally)
             if line is None:
                 continue
             track = TRACKS.get(line.track)
@@ -385,14 +381,14 @@ class Log:
                     if (picked := read.pick(files, track.prices)) is None:
                         without[line.track][1] = 0
                     else:
-                        self.prices[line.track] = Prices(track, *picked, tally)
+                        self.prices[line.track] = TrackPrices(track, *picked, tally)
                 except InputError as exc:
                     tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
             if line.track not in self.prices or not self.prices[line.track].steps:
                 without[line.track][0] += 1
                 continue
             try:
-                step = Step(line, track, track.read(line.step))
+                step = LogStep(line, track, track.read(line.step))
             except ValueError as exc:
                 tally.problem(f"{place}, step", str(exc))
                 continue
@@ -413,9 +409,9 @@ class Log:
             tally.problem(name, "holds no step: no line with anything in it")
         self.bad = lines - len(self.steps)
 
-    def runs(self) -> dict[tuple[str, str], list[Step]]:
-        """Each agent's steps on each track, oldest first, by track and agent."""
-        steps: dict[tuple[str, str], list[Step]] = {}
+    def runs(self) -> dict[tuple[str, str], list[LogStep]]:
+        """Return each agent's steps by track and agent, oldest first."""
+        steps: dict[tuple[str, str], list[LogStep]] = {}
         for step in sorted(self.steps, key=lambda step: (step.line.track, step.agent, step.at)):
             steps.setdefault((step.line.track, step.agent), []).append(step)
         return steps
@@ -423,7 +419,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One agent's book on one track against its own actions and the track's prices; ``records`` are its decisions."""
+    """Audit of one agent's portfolio on one track against its actions and the prices; ``records`` are decision ids."""
 
     track: str
     agent: str
@@ -433,20 +429,20 @@ class Audit:
 
     @property
     def last_nav(self) -> float | None:
-        """The last NAV that is known."""
+        """The last known NAV."""
         return next((nav for nav in reversed(self.reconciliation.navs) if nav is not None), None)
 
 
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
-    """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch as stated and recomputed."""
+    """Audit the portfolios in AI-Trader logs (files as for `import_aitrader`), with every mismatch."""
     tally = report.Tally()
-    log = Log(files, tally)
+    log = TraderLog(files, tally)
     tally.refuse("aitrader")
     return tuple(_audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
 
 
-def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
-    """The audit of one agent's steps on one track, oldest first."""
+def _audit_of(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
+    """Audit one agent's steps on one track, oldest first."""
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
     # cash is printed to the cent in one track and more finely in the others
@@ -458,13 +454,13 @@ def import_aitrader(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = PROVENANCE,
 ) -> report.Imported:  # fmt: skip
-    """AI-Trader's steps as decisions, what of the prices was known at each, and how the books went on.
+    """Import AI-Trader's steps as decisions, with the prices known at each step, and outcomes from the portfolios.
 
-    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The prompt and what tools
-    returned are not in the log, so every context is ``partial``; nothing of a step's own bar but its open is in it.
+    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The log lacks the prompt
+    and tool outputs, so every context is ``partial``; of a step's own bar it has only the open.
     """
     tally = report.Tally()
-    log = Log(files, tally, progress)
+    log = TraderLog(files, tally, progress)
     tally.refuse("aitrader", keep_going)
     contexts: dict[str, records.Context] = {}
     encoded: dict[int, tuple[object, str]] = {}
@@ -504,8 +500,8 @@ def import_aitrader(
             mismatches = [mismatch for mismatch in audit.reconciliation.mismatches if mismatch.step == step.record_id]
             decisions.append(step.decision(numbers[track, step.at], name, mismatches, where))
             before = step.book or before
-        # what each stated book was worth at the agent's next step, and the whole log's return at its last
-        worth: list[tuple[Step, Step, Step, str, float]] = []
+        # the return of each stated portfolio until the agent's next step, and of the whole log
+        worth: list[tuple[LogStep, LogStep, LogStep, str, float]] = []
         for step, later in pairwise(steps):
             pair = [prices.opens(at) for at in (step.at, later.at)]
             if (book := step.book) is not None and all(set(book.positions) <= set(row) for row in pair):
@@ -533,21 +529,21 @@ def import_aitrader(
 
 
 def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTrack:
-    """One track (``us``, ...) as its log states it, day by day, beside an equal weight and cash.
+    """Return one track (``us``, ...) day by day as stated in its log, with equal-weight and cash baselines.
 
-    An agent's book of a day is the one it states after its last step of that day; all books of a day are valued at the
-    opens of the track's last step of that day. Lines that an import refuses are passed over.
+    An agent's portfolio of a day is the one stated after its last step of that day; all portfolios of a day are valued
+    at the opens of the track's last step of that day. Lines that an import refuses are skipped.
     """
-    log = Log(files, report.Tally())
+    log = TraderLog(files, report.Tally())
     steps = [step for step in log.steps if step.track.name == track]
     if not steps:
         raise UnknownNameError("track", track, tuple(sorted({step.track.name for step in log.steps})))
     prices, capital = log.prices[steps[0].line.track], steps[0].track.capital
-    # the last step of each day, whoever made it
+    # the last step of each day, of any agent
     closing = {step.day: step.at for step in sorted(steps, key=lambda step: step.at)}
 
     def valued(name: str, day: str, book: Book, state: str = "ok") -> Iterator[report.RecordedBook]:
-        """At the day's opens, what has none there at its last one; nothing where a symbol never had any."""
+        """Yield a portfolio valued at the day's opens, or at last known opens; nothing if a symbol never had one."""
         quotes: dict[str, float] = {}
         for symbol in sorted(book.positions):
             for moment in reversed(prices.steps[: bisect_right(prices.steps, closing[day])]):

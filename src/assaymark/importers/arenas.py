@@ -1,4 +1,4 @@
-"""Alpha Arena (nof1), a conversation about several coins at once, and DeepFund, an SQLite file of one ticker each."""
+"""Import Alpha Arena (nof1; conversations on several coins) and DeepFund (an SQLite file; one ticker per decision)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from assaymark.importers import read, report
 from assaymark.rows import unpack
 
 NOF1: Final = records.Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
-"""Where the conversations come from unless the caller knows more (a commit, another mirror)."""
+"""Default provenance of the conversations; callers may add a commit or name a mirror."""
 
 DEEPFUND: Final = records.Provenance(source="HKUSTDial/DeepFund", licence="MIT")
-"""Where DeepFund's file comes from unless the caller knows more."""
+"""Default provenance of DeepFund's file."""
 
 TRADES: Final = "trades.json"
 DATABASE: Final = "deepfund.db"
 ROUND: Final = timedelta(minutes=3)
-"""One bar of the prices in the prompt: the arena calls each model at times of its own, so no two share a moment."""
+"""Length of a round, one price bar of the prompt: the arena calls each model at a different time."""
 
 _FAILED: Final = "failed_json_response_raw_text"
 _INVALID: Final = "invalid-reply"
@@ -42,8 +42,8 @@ _COINS: Final = {
 }  # fmt: skip
 
 
-class _Shape(BaseModel):
-    # what else an object holds is listed in the report
+class _ArenaModel(BaseModel):
+    # extra fields are allowed, and listed in the report
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
@@ -52,8 +52,8 @@ Positive = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 
 
-class Order(_Shape):
-    """What a model wants done with one coin."""
+class CoinOrder(_ArenaModel):
+    """A model's order for one coin."""
 
     coin: Name
     signal: Literal["buy_to_enter", "sell_to_enter", "hold", "close_position"]
@@ -67,7 +67,7 @@ class Order(_Shape):
     justification: str = ""
 
 
-class Trade(_Shape):
+class ClosedTrade(_ArenaModel):
     """One position that was opened and closed."""
 
     id: str
@@ -81,7 +81,7 @@ class Trade(_Shape):
     realized_net_pnl: float
 
     def outcome(self, record: str) -> records.Outcome:
-        """What it returned on what was paid for it."""
+        """Return the outcome of the position: net profit relative to its cost."""
         value = self.realized_net_pnl / (self.entry_price * self.entry_sz)
         closed = datetime.fromtimestamp(self.exit_time, UTC)
         return records.Outcome(record, f"{self.symbol} until it was closed", value, None, closed, TRADES)
@@ -127,8 +127,8 @@ _HELD: Final = {
 }  # fmt: skip
 
 
-class Conversation(_Shape):
-    """One call of one model; times are seconds since 1970. ``cot_trace`` is an object where no text was kept."""
+class Conversation(_ArenaModel):
+    """One call of one model; times are seconds since 1970. ``cot_trace`` is an object if the arena stored no text."""
 
     id: str
     model_id: Name
@@ -141,15 +141,15 @@ class Conversation(_Shape):
 
     @property
     def answered(self) -> datetime:
-        """When the reply was there."""
+        """Time of the reply."""
         return datetime.fromtimestamp(self.timestamp, UTC)
 
-    def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, Order], datetime] | None:
-        """The orders, and when the model was asked; None after every problem was noted."""
-        before, orders = len(tally.problems), dict[str, Order]()
+    def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, CoinOrder], datetime] | None:
+        """Return the orders and the time of the prompt; None if there are problems, which are noted."""
+        before, orders = len(tally.problems), dict[str, CoinOrder]()
         for coin, answer in self.llm_response.items():
             where = f"{place}, llm_response.{coin}"
-            if coin == _FAILED or (order := read.shaped(Order, answer, where, tally)) is None:
+            if coin == _FAILED or (order := read.shaped(CoinOrder, answer, where, tally)) is None:
                 continue
             orders[coin] = order
             if order.coin != coin:
@@ -170,7 +170,7 @@ class Conversation(_Shape):
         return orders, asked
 
     def context(self, asked: datetime, tally: report.Tally) -> records.Context:
-        """The prompt word for word, and as facts what stands in its fixed lines."""
+        """Build the context: the prompt verbatim, and its fixed lines as facts."""
         prompt = self.user_prompt
         facts: list[records.Fact] = []
         series: list[records.Series] = []
@@ -236,14 +236,14 @@ class Conversation(_Shape):
         )  # fmt: skip
 
     def decision(
-        self, orders: Mapping[str, Order], asked: datetime, context_id: str, question: tuple[str, int],
+        self, orders: Mapping[str, CoinOrder], asked: datetime, context_id: str, question: tuple[str, int],
         provenance: records.Provenance,
     ) -> records.Decision:  # fmt: skip
-        """The reply to one question of the arena: a round, and how many calls of the model were in it before."""
+        """Build the decision; ``question`` is the round, and the number of the model's earlier calls in it."""
         off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
         trace = self.cot_trace
         if isinstance(trace, dict):
-            # the orders once more, or the raw text of a reply that was no JSON
+            # a copy of the orders, or the raw text of a reply that was not JSON
             again = None if trace == self.llm_response else json.dumps(trace)
             trace = trace.get(_FAILED) if _FAILED in trace else again
         trace = trace or self.llm_response.get(_FAILED)
@@ -252,9 +252,9 @@ class Conversation(_Shape):
             *((f"{coin}: {order.justification}", "candidate")
               for coin, order in orders.items() if order.justification.strip()),
             ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
-            (trace if isinstance(trace, str) else "", "stage"),  # what was thought aloud
+            (trace if isinstance(trace, str) else "", "stage"),  # the chain of thought
         ])  # fmt: skip
-        # the risk in dollars is the one number of an order that an action has no field for
+        # an action has no field for the risk in dollars
         risks: list[records.JSON] = [
             {"instrument": x, "risk_usd": order.risk_usd} for x, order in orders.items() if order.risk_usd
         ]
@@ -279,17 +279,17 @@ def import_nof1(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = NOF1,
 ) -> report.Imported:  # fmt: skip
-    """Alpha Arena's conversations as decisions of several orders, and what the accounts were worth next.
+    """Import Alpha Arena's conversations as decisions with several orders, and outcomes from the account values.
 
-    ``files`` are ``conv*.json`` and, if there is one, ``trades.json``, plain or gzip. The system prompt was not kept,
-    so every context is ``partial``. A reply that the arena could not read has the flag ``invalid-reply``.
+    ``files`` are ``conv*.json`` and optionally ``trades.json``, plain or gzip. The system prompt was not published, so
+    every context is ``partial``. A reply that the arena could not parse has the flag ``invalid-reply``.
     """
     tally = report.Tally()
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
     if len(names) != 1:
         what = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
         raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
-    calls: list[tuple[Conversation, Mapping[str, Order], datetime]] = []
+    calls: list[tuple[Conversation, Mapping[str, CoinOrder], datetime]] = []
     places: dict[object, str] = {}
     total = 0
     for place, talk in _each(Conversation, names[0], files[names[0]], "conversation", tally, progress):
@@ -304,7 +304,7 @@ def import_nof1(
     if not total and not tally.problems:
         tally.problem(names[0], "holds no conversation; conversations is an empty list")
     of = read.pick(files, TRADES)
-    trades = [] if of is None else [trade for _, trade in _each(Trade, *of, "trade", tally) if trade is not None]
+    trades = [] if of is None else [trade for _, trade in _each(ClosedTrade, *of, "trade", tally) if trade is not None]
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
     cycles = read.rounds_of([(talk.model_id, asked) for talk, _, asked in calls], ROUND)
@@ -314,7 +314,7 @@ def import_nof1(
         context_id = records.content_id(context := talk.context(asked, tally))
         contexts[context_id] = context
         decisions.append(talk.decision(orders, asked, context_id, cycles[talk.model_id, asked], provenance))
-    # each account at the model's next prompt, and each closed position where the decision that opened it is here
+    # outcomes: the account value at the model's next prompt, and closed positions whose opening decision was imported
     outcomes: list[records.Outcome] = []
     opened: dict[tuple[str, str, str], list[tuple[datetime, datetime, str]]] = {}
     for (talk, _, _), current, later in zip(calls, decisions, [*decisions[1:], None], strict=True):
@@ -348,7 +348,7 @@ def _each(
     kind: type[read.Model], name: str, data: bytes, noun: str, tally: report.Tally,
     progress: read.Progress | None = None,
 ) -> Iterator[tuple[str, read.Model | None]]:  # fmt: skip
-    """Place and shape of each object of the list in a file of one object; None after its problems were noted."""
+    """Yield place and parsed object for each item of the list in a file; None if invalid, with the problems noted."""
     key = f"{noun}s"
     try:
         tree = read.json_object(unpack(name, data))
@@ -366,8 +366,8 @@ def _each(
             progress(key, at, len(entries))
 
 
-def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
-    """Lists the fields that nothing here reads."""
+def _extra(part: str, shape: _ArenaModel, example: str, tally: report.Tally) -> None:
+    """Note the fields that are not read."""
     if shape.model_extra:
         tally.no_place(f"{', '.join(sorted(shape.model_extra))} of {part}", example)
 
@@ -382,23 +382,23 @@ _DAY: Final = timedelta(days=1)
 _ACTIONS: Final[Mapping[str, records.ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
 
 
-class _Row(BaseModel):
-    # columns beyond these are listed in the report
+class _TableRow(BaseModel):
+    # extra columns are allowed, and listed in the report
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=())
 
 
-class _Config(_Row):
+class _ConfigRow(_TableRow):
     id: str
     exp_name: Name
     llm_model: Name
 
 
-class _Portfolio(_Row):
+class _PortfolioRow(_TableRow):
     id: str
     config_id: str
 
 
-class _Signal(_Row):
+class _SignalRow(_TableRow):
     portfolio_id: str
     ticker: str
     analyst: str
@@ -407,7 +407,7 @@ class _Signal(_Row):
     llm_prompt: str
 
 
-class _Decided(_Row):
+class _DecisionRow(_TableRow):
     id: str
     portfolio_id: str
     updated_at: datetime
@@ -428,7 +428,7 @@ class _Decided(_Row):
 
     @property
     def written(self) -> datetime:
-        """When the row was written; SQLite's own clock is UTC and says no zone."""
+        """Time at which the row was written; SQLite's clock is UTC without a zone."""
         return self.updated_at if self.updated_at.tzinfo else self.updated_at.replace(tzinfo=UTC)
 
 
@@ -444,24 +444,24 @@ def import_deepfund(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = DEEPFUND,
 ) -> report.Imported:  # fmt: skip
-    """DeepFund's decisions, each about one ticker on one trading day, with all prompts that led to it.
+    """Import DeepFund's decisions, each on one ticker and trading day, with all prompts that led to it.
 
-    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment; further decisions of one on a
+    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment; repeated decisions of one on a
     ticker and trading day are replicates. The manager's justification is the ``summary``, the analysts' are ``stage``.
     """
     tally, (name, data) = report.Tally(), read.require(files, DATABASE)
     with closing(sqlite3.connect(":memory:")) as base:
         try:
             base.deserialize(data)
-            configs = {config.id: config for _, config in _rows(base, name, "config", _Config, tally)}
-            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _Portfolio, tally)}
-            signals = [signal for _, signal in _rows(base, name, "signal", _Signal, tally)]
-            decided = _rows(base, name, "decision", _Decided, tally)
+            configs = {config.id: config for _, config in _rows(base, name, "config", _ConfigRow, tally)}
+            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _PortfolioRow, tally)}
+            signals = [signal for _, signal in _rows(base, name, "signal", _SignalRow, tally)]
+            decided = _rows(base, name, "decision", _DecisionRow, tally)
         except (sqlite3.Error, OverflowError) as exc:
             hint = "copy it again while its program is stopped"
             raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
     by_id, contexts = dict[str, records.Decision](), dict[str, records.Context]()
-    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_Signal]](list)
+    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_SignalRow]](list)
     for got in signals:
         by_question[got.portfolio_id, got.ticker].append(got)
     for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):
@@ -532,7 +532,7 @@ def import_deepfund(
 def _rows(
     base: sqlite3.Connection, file: str, table: str, kind: type[read.Model], tally: report.Tally
 ) -> list[tuple[str, read.Model]]:
-    """The rows of a table with their places; what is wrong with one is noted, and it is left out."""
+    """Return the rows of a table with their places; invalid rows are noted and left out."""
     columns = [row[1] for row in base.execute(f"pragma table_info({table})")]
     if not columns:
         tally.problem(file, f"holds no table {table}")

@@ -1,4 +1,4 @@
-"""A frozen-input round as a `Context`: what the agents were shown, as far as it was kept, and what was not kept."""
+"""Build the `Context` of a frozen-input round: the inputs of the agents that were published, and a list of the rest."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from assaymark.importers.read import (
     SHA256,
     Progress,
     ShapeError,
+    StrictModel,
     as_shape,
     csv_rows,
     day,
@@ -40,7 +41,7 @@ _MONTH = (
 _SPAN = r"(?:year|yr|month|week|day|session|hour|minute|quarter|trading[- ]day|DMA|d|y|w)s?\b"
 _INDEX = r"(?:Nasdaq|Russell|Nikkei|FTSE|CSI|STOXX|Euro Stoxx|KOSPI|ASX|CAC|DAX|Dow|IBEX|TOPIX|MSCI|Fortune)"
 
-# What holds digits and is no value. Order matters: the longest forms first.
+# Digits that are not values. Order matters: the longest forms first.
 _MASKS = re.compile(
     "|".join(
         [
@@ -90,7 +91,7 @@ _OTHER_VERB = re.compile(r"\b(?:was|were|to|from|at|versus|up)\b|[.;]")
 _RANGE = re.compile(r"\s?(?:to|-|–|—|and|or|/)\s?$")
 
 
-class Number(NamedTuple):
+class TextNumber(NamedTuple):
     """One number of a text in base units: 768.6 billion dollars is 768.6e9 usd, 0.4% is 0.4 percent."""
 
     start: int
@@ -99,13 +100,13 @@ class Number(NamedTuple):
     unit: str
 
 
-def numbers(text: str) -> tuple[Number, ...]:
-    """The values a text states, in order; dates, years, horizons and index names are none."""
+def numbers(text: str) -> tuple[TextNumber, ...]:
+    """Return the values that a text states, in order; dates, years, horizons and index names are skipped."""
     if not _DIGIT.search(text):
         return ()
     # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
     masked = text if _PLAIN.fullmatch(text) else _MASKS.sub(lambda m: " " * len(m[0]), text)
-    values: list[Number] = []
+    values: list[TextNumber] = []
     with_unit: list[bool] = []
     for match in _NUMBER.finditer(masked):
         scale, printed = (match["scale"] or "").strip().lower(), match["digits"].replace(",", "")
@@ -118,7 +119,7 @@ def numbers(text: str) -> tuple[Number, ...]:
         elif value:
             since = values[-1].end if values else 0
             between = masked[max(since, match.start() - 60) : match.start()]
-            # a decrease said of one number may still hold for the next: "down 1.0% for the session and 1.6% ..."
+            # a decrease may also apply to the next number: "down 1.0% for the session and 1.6% ..."
             carried = bool(
                 values and values[-1].value < 0 and len(between) < 45 and _SAME_VERB.search(between)
             ) and not _OTHER_VERB.search(between)
@@ -135,7 +136,7 @@ def numbers(text: str) -> tuple[Number, ...]:
             unit = _CURRENCIES[match["currency"]]
         else:
             unit = "index" if word.startswith("point") or ("." in printed and factor == 1.0) else "count"
-        values.append(Number(match.start(), match.end(), value, unit))
+        values.append(TextNumber(match.start(), match.end(), value, unit))
         with_unit.append(bool(match["unit"] or match["currency"] or match["scale"]))
     for i in range(len(values) - 2, -1, -1):
         across = masked[values[i].end : values[i + 1].start]
@@ -148,7 +149,7 @@ _ESCAPE = re.compile(r"\\([\\&\-.>~*_|+#$()\[\]])")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _RULE = re.compile(r"^\|?[\s:|-]+\|?$")
 _CELLS = re.compile(r"(?<!\\)\|")
-# "U.S. Treasury" is one sentence: a capital before the stop ends nothing.
+# A full stop after a capital ends no sentence, as in "U.S. Treasury".
 _SENTENCE = re.compile(r"(?<=[a-z0-9%)\"]\.)\s+(?=[A-Z\"(*])")
 _WORD = re.compile(r"[^\s,;:()\"]+")
 _ASIDE = re.compile(
@@ -159,7 +160,7 @@ _OPTION_COLUMNS = ("option_id", "asset proxy", "symbol", "option")
 _LABEL_WORDS = 6
 _LABEL_LENGTH = 60
 
-# One endless line with a number in every word must not cost its length squared.
+# Limits the search, so that a very long line with many numbers takes linear time.
 _REACH = 200
 _NOTE_LENGTH = 2000
 
@@ -172,7 +173,7 @@ _UNITS = (
 
 
 def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime) -> tuple[Fact, ...]:
-    """The facts a briefing states, in its order: one per number, with the row or sentence that holds it."""
+    """Return the facts of a briefing in order: one per number, with its table row or sentence as the note."""
     facts: list[tuple[str, str, float, str, str]] = []
     header: tuple[str, ...] | None = None
     heading, lines = "", []
@@ -181,7 +182,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
         line = raw.strip()
         if "\\" in line:
             line = _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line)
-        # Looked for first: most lines have none, and the search for three marks at once is slow.
+        # Checked first: most lines have no marks, and the pattern for three of them is slow.
         lines.append(_EMPHASIS.sub("", line) if "**" in line or "__" in line or "`" in line else line)
     for number, line in enumerate(lines):
         if line.startswith("|"):
@@ -191,11 +192,11 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
             if header is None and number + 1 < len(lines) and _RULE.match(lines[number + 1]):
                 header = cells
                 continue
-            # Only in a table of options is a row about one: a macro row called "Gold" is not about a fund.
+            # Rows are about an option only in option tables: a macro row called "Gold" is not about a fund.
             names = header or ()
             about = cells[:2] if names and names[0].lower() in _OPTION_COLUMNS else ()
             subject = next((options[cell.upper()] for cell in about if cell.upper() in options), "")
-            # a unit column gives the bare numbers their unit
+            # a unit column applies to numbers without a unit
             of_units = (cell for cell, name in zip(cells, names, strict=False) if name.lower().startswith("unit"))
             words = next(of_units, "").lower()
             factor = next((f for word, f in _FACTORS if word in words), 1.0)
@@ -206,7 +207,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 label = (name if subject else f"{cells[0]}, {name}".strip(", "))[:_LABEL_LENGTH]
                 for figure in numbers(cell):
                     value, unit = figure.value, figure.unit
-                    # a cell that says its own unit keeps it
+                    # a cell with its own unit keeps it
                     bare = not re.search(r"[a-z%]", cell[figure.start : figure.end], re.I)
                     if words and unit in ("index", "count") and bare:
                         default = "count" if factor != 1.0 else unit
@@ -232,7 +233,7 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
 RETURNS, DECISION, QUALITY = (
     "universe_trailing_returns.csv", "universe_decision_context.csv", "universe_quality_evidence.json",
 )  # fmt: skip
-"""The three market files of a round that hold facts."""
+"""The three market files of a round that contain facts."""
 
 _COLUMN_UNITS: tuple[tuple[str, str], ...] = (
     ("rank_", "rank"),
@@ -256,15 +257,11 @@ _RANKS = ("quality_evidence_score", "prior_active_rank", "recent_active_reversal
           "shallow_drawdown_rank")  # fmt: skip
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
 class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
-class _QualityRow(_Strict):
+class _QualityRow(StrictModel):
     option_id: str
     low_volatility_rank: float
     prior_active_rank: float
@@ -273,8 +270,8 @@ class _QualityRow(_Strict):
     shallow_drawdown_rank: float
 
 
-class _Quality(_Strict):
-    """The quality evidence: percentile ranks within the universe, and their weighted sum."""
+class _Quality(StrictModel):
+    """The quality evidence: percentile ranks within the universe, and their weighted sum as the score."""
 
     as_of_date_requested: str
     complete_options: int
@@ -289,7 +286,7 @@ class _Quality(_Strict):
 
 
 def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
-    """The facts of one market file, all available at the cutoff: one per cell that is not empty."""
+    """Return the facts of one market file, one per non-empty cell, all available at the cutoff."""
     facts: list[Fact] = []
 
     def add(
@@ -316,7 +313,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
                 add("qual", rating.option_id, column, getattr(rating, column), unit, as_of)
         return tuple(facts)
     short = "ret" if name == RETURNS else "ctx"
-    columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its span
+    columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its period
     wrong: list[Problem] = []
     for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
         for column in () if columns else row:
@@ -344,7 +341,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
 
 
 def finite(text: str, place: str) -> float:
-    """The number in a cell or field that is not empty."""
+    """Parse the number in a non-empty cell or field; raises ``ValueError`` with its place if not finite."""
     try:
         value = float(text)
     except ValueError:
@@ -364,12 +361,12 @@ _WORDS = re.compile(
     r"\s?(?P<zone>UTC\b|GMT\b|[A-Z][A-Za-z]+/[A-Za-z_]+)"
 )
 
-# How far behind its mention a cutoff is looked for: sentences are shorter, and a hostile line can be endless.
+# Characters after a mention that are searched for a cutoff; sentences are shorter, and lines may be very long.
 _CUTOFF_REACH = 300
 
 
 def stated(text: str) -> tuple[datetime, int] | None:
-    """The cutoff a text states and the line where it does, or None."""
+    """Return the cutoff that a text states and its line; None if it states none."""
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         for mention in _MENTION.finditer(line):
@@ -399,19 +396,19 @@ def stated(text: str) -> tuple[datetime, int] | None:
 
 
 _NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
-"""Without these a round is no context."""
+"""Files that every round must have."""
 
 _MARKET = (RETURNS, DECISION, QUALITY)
 
 _OUTCOME_FILES = ("entry_prices.csv", "exit_prices.csv")
-"""Prices that scored the round. Exit prices are what happened next. Entry prices were often fixed after the call (the
-entry can be the close that follows it), so neither is ever shown, hashed into a context, or made a fact."""
+"""Prices that scored the round. Exit prices are outcomes. Entry prices were often fixed after the call (the entry can
+be the close that follows it), so neither is ever shown, hashed into a context, or made a fact."""
 
 _ALLOWED = ("round_id", *_NEEDED, *_MARKET, *_OUTCOME_FILES)
-"""Every key that a line of the contexts file may have."""
+"""Allowed keys of a line of the contexts file."""
 
 _RENDERED = "rendered model input (round metadata and mechanical appendix)"
-"""What every agent saw and no round kept."""
+"""Name of the input that every agent saw and no round has published."""
 
 _LIMITS: Mapping[str, tuple[str, float, str, str]] = {
     "min_holdings": ("min_holdings", 1.0, "count", "portfolio"),
@@ -438,8 +435,8 @@ class _Options(_Lenient):
     options: Annotated[list[_Option], Field(min_length=1)]
 
 
-class _Manifest(_Lenient):
-    """The fields of ``manifest.yaml`` that are used; the arena adds others as it goes."""
+class _RoundManifest(_Lenient):
+    """The fields of ``manifest.yaml`` that are used; other fields are ignored."""
 
     round_id: str
     horizon: str
@@ -451,8 +448,8 @@ class _Manifest(_Lenient):
     portfolio_constraints: dict[str, float | None] = {}
 
 
-class _HashList(_Strict):
-    """The files a round froze, by path, with their hashes."""
+class _HashList(StrictModel):
+    """The hashes of a round's frozen files by path."""
 
     algorithm: Annotated[str, Field(pattern="^sha256$")]
     files: dict[str, Annotated[str, Field(pattern=SHA256)]]
@@ -460,21 +457,21 @@ class _HashList(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round that was read: its context with its id, its options, and its manifest, which scoring needs."""
+    """A parsed round: its context with its id, its options, and its manifest, which scoring needs."""
 
     context_id: str
     context: Context
     options: frozenset[str]
-    manifest: _Manifest
+    manifest: _RoundManifest
 
 
 def read_rounds(
     name: str, data: bytes, tally: Tally, progress: Progress | None
 ) -> tuple[dict[str, Round], dict[str, int]]:
-    """The good rounds, and a count (of decisions, to be made) for each broken one."""
+    """Return the valid rounds, and a zero counter for each broken one, which counts its decisions later."""
     rounds: dict[str, Round] = {}
     broken: dict[str, int] = {}
-    reader, lines = _Reader(tally), 0
+    reader, lines = _RoundReader(tally), 0
     for place, _, tree in json_objects("rounds", name, data, tally, progress):
         lines += 1
         if tree is None:
@@ -496,8 +493,8 @@ def read_rounds(
     return rounds, broken
 
 
-class _Reader:
-    """Reads rounds one after another; files that many rounds share are parsed once."""
+class _RoundReader:
+    """Parses rounds; files that several rounds share are parsed once."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
@@ -505,7 +502,7 @@ class _Reader:
         self._briefings: dict[tuple[str, str, datetime], tuple[Fact, ...]] = {}
 
     def read(self, place: str, files: Mapping[str, str]) -> Round | None:
-        """The round in one line of the contexts file, or None after its problems were noted."""
+        """Parse the round in one line of the contexts file; None if invalid, with the problems noted."""
         absent = [wanted for wanted in ("round_id", *_NEEDED) if not files.get(wanted)]
         if absent:
             self.tally.problem(place, f"a round without {', '.join(absent)}; needed: {', '.join(_NEEDED)}")
@@ -514,7 +511,7 @@ class _Reader:
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
-        # every hash that can be checked (by file name), and what the round froze and does not hold
+        # verify the hashes of the files that are present, and note the frozen files that are not
         listed, missing = dict[str, str](), list[str]()
         with noting(self.tally, joined(place, "hashes.json")):
             listed = object_as_shape(_HashList, files["hashes.json"]).files
@@ -537,10 +534,10 @@ class _Reader:
             tree = yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
-            manifest = as_shape(_Manifest, tree)
+            manifest = as_shape(_RoundManifest, tree)
             if manifest.round_id != files["round_id"]:
                 self.tally.problem(where, f"round_id: is another round's (got {manifest.round_id!r})")
-        # the cutoff: as the briefing says, else the manifest's notes, else when it was made; never the deadline
+        # the cutoff: from the briefing, else the manifest's notes, else its creation time; never the deadline
         cutoff, source = None, ""
         if manifest and (in_briefing := stated(files["briefing.md"])):
             cutoff, source = in_briefing[0], f"briefing.md line {in_briefing[1]}"
@@ -557,11 +554,11 @@ class _Reader:
         limits = {
             name: (_LIMITS.get(name, (name, 1.0, "count", "portfolio")), value)
             for name, value in manifest.portfolio_constraints.items()
-            if value is not None  # an empty rule is no rule
+            if value is not None  # an empty rule is ignored
         }
         context = Context(
             completeness="partial", cutoff=cutoff, cutoff_source=source,
-            # the text put to the agents, as far as it was kept, in the arena's order
+            # the published parts of the agents' prompt, in the arena's order
             prompt=f"{task}\n\n## Briefing\n\n{briefing}\n\n## Options\n\n{options}\n",
             facts=facts, instruments=tuple(universe.values()),
             constraints=tuple(
@@ -573,7 +570,7 @@ class _Reader:
         return Round(context_id(context, {}, self.tally.texts), context, frozenset(universe), manifest)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
-        """The options as instruments by id; empty after a problem."""
+        """Return the options as instruments by id; empty if invalid, with the problems noted."""
         if text not in self._universes:
             options = None
             with noting(self.tally, place):
@@ -610,7 +607,7 @@ class _Reader:
             self.tally.missing("market table", files["round_id"])
         key = (files["briefing.md"], files["options.yaml"], cutoff)
         if key not in self._briefings:
-            # how a table row may begin that is about an instrument
+            # the first cell of a table row that is about an instrument
             rows = {alias.upper(): instrument.id for instrument in universe.values() for alias in instrument.aliases}
             self._briefings[key] = briefing_facts(files["briefing.md"], rows, cutoff)
         return facts + self._briefings[key]

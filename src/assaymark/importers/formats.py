@@ -1,4 +1,4 @@
-"""The formats that can be imported, by the names people write, and which files of a folder each wants."""
+"""The import formats by name, and the files of a folder that each one reads."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from assaymark.importers.report import Imported, RecordedTrack
 from assaymark.records import Provenance
 
 
-class Read(Protocol):
-    """From the bytes of files to records; pure."""
+class ImportFunction(Protocol):
+    """Signature of an import function: from the bytes of files to records, without side effects."""
 
     def __call__(
         self, files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
     ) -> Imported:
-        """The records in ``files``, and the report on them."""
+        """Return the records in ``files``, and the report on them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """One format: what it is, which files it reads, where such records come from by default, and the reader."""
+    """One format: its title, the file names it reads, the default provenance, and the import function."""
 
     name: str
     title: str
     patterns: tuple[str, ...]
     provenance: Provenance
-    read: Read
+    read: ImportFunction
     track: Callable[[Mapping[str, bytes], str], RecordedTrack] | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the names that this format reads, sorted."""
+        """Return those of the file names that this format reads, sorted."""
         return tuple(sorted(n for n in names if any(fnmatchcase(n.removesuffix(".gz"), p) for p in self.patterns)))
 
     def files(self, path: Path) -> tuple[str, ...]:
-        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched."""
+        """Return the names of the files in folder ``path`` that ``read`` needs; the files are not opened."""
         if not path.is_dir():
             what = "is not a folder" if path.exists() else "does not exist"
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
@@ -70,11 +70,11 @@ _ALL = (
              ("conv*.json", arenas.TRADES), arenas.NOF1, arenas.import_nof1),
 )  # fmt: skip
 IMPORTERS: Mapping[str, Importer] = MappingProxyType({importer.name: importer for importer in _ALL})
-"""Every format by its name."""
+"""All formats by name."""
 
 
 def importer(name: str) -> Importer:
-    """The format called ``name``."""
+    """Return the format ``name``; raises `UnknownNameError` with suggestions."""
     if name not in IMPORTERS:
         raise UnknownNameError("format", name, tuple(IMPORTERS))
     return IMPORTERS[name]

@@ -1,4 +1,4 @@
-"""Records of your own agent: CSV or JSONL files, read through a column map."""
+"""Import records of a custom agent from CSV or JSON files through a column map."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from assaymark.importers.read import (
     NAME,
     NO_NAME,
     ColumnMap,
-    Columns,
+    DataRow,
+    DecisionColumns,
+    MapPart,
     OutcomeColumns,
-    Part,
+    ParsedSheet,
     Progress,
-    Row,
-    Sheet,
     midnight,
     names_later,
     names_outcome,
@@ -34,13 +34,13 @@ from assaymark.importers.report import Imported, Tally, rationales_of, text_miss
 from assaymark.rows import unpack
 
 MOST = 10.0
-"""The largest weight, and sum of weights without their signs, in net asset values: beyond what leverage allows."""
+"""Largest weight, and largest sum of absolute weights, as multiples of the net asset value."""
 
 FROM_AN_HONEST_RECORD: tuple[records.DerivationKind, ...] = ("paraphrase", "fact_flip", "length_matched")
-"""The control cells that are made from one honest record each and held against it."""
+"""Controls that are derived from one honest record each and compared with it."""
 
 KINDS: tuple[records.RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "holding", "stage", "arena")
-"""The order in which rationales are stored: what a judge reads first."""
+"""Order in which rationales are stored and shown to a judge."""
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
 
@@ -50,7 +50,7 @@ _Answer = tuple[str, int, str, int]
 def import_generic(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Decisions, contexts and outcomes from files of your own, read through a column map."""
+    """Import decisions, contexts and outcomes from custom files through a column map."""
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:
         names = ", ".join(maps) or "none"
@@ -58,7 +58,7 @@ def import_generic(
         raise InputError("map.toml", [Problem("", what)])
     columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
-    build = _Build(columns, tally)
+    build = _DecisionBuilder(columns, tally)
     for what, name, read in (
         ("facts", columns.files.facts, build.material.read_facts),
         ("constraints", columns.files.constraints, build.material.read_constraints),
@@ -85,13 +85,13 @@ def import_generic(
     return tally.imported("generic", build.decisions, build.material.contexts, outcomes, build.bad)
 
 
-class _Build:
-    """The decisions and outcomes of one import."""
+class _DecisionBuilder:
+    """Builds the decisions and outcomes of one import."""
 
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
-        self.material = Material(columns, tally)
+        self.material = ContextBuilder(columns, tally)
         self.decisions: list[records.Decision] = []
         self.outcomes: dict[tuple[str, str], records.Outcome] = {}
         self.bad = 0
@@ -103,8 +103,8 @@ class _Build:
         self.zone = None if columns.time_zone is None else ZoneInfo(columns.time_zone)
 
     def columns_of(self, what: str) -> set[str]:
-        """The columns of one of the files that the map names."""
-        parts: dict[str, tuple[Part, ...]] = {
+        """Return the columns that the map names for one of the files."""
+        parts: dict[str, tuple[MapPart, ...]] = {
             "decisions": (self.map.columns, self.map.rationales), "facts": (self.map.facts,),
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
@@ -114,14 +114,14 @@ class _Build:
             columns.discard(self.map.outcomes.episode)
         return columns | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
 
-    def _who(self, row: Row, columns: Columns | OutcomeColumns) -> str:
-        """Whose decisions are counted within a round: one run of an agent, honest or of one kind of control."""
-        derivation = row.quiet.text(columns.derivation) if isinstance(columns, Columns) else ""
+    def _who(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
+        """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
+        derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _answer(self, row: Row, columns: Columns | OutcomeColumns) -> _Answer:
-        """Which answer to which question a row is about: episode and step, or round and how many it answered in it."""
+    def _answer(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
+        """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True) if grouped else ""
         if self.map.round is None:
@@ -132,8 +132,8 @@ class _Build:
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
 
-    def read_decisions(self, name: str, sheet: Sheet) -> None:
-        """Every row as a decision, or as one left out; what concerns many of them is said once."""
+    def read_decisions(self, name: str, sheet: ParsedSheet) -> None:
+        """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
         absent = _absent(name, sheet, self.columns_of("decisions"), self.tally)
@@ -151,7 +151,7 @@ class _Build:
                 families.setdefault(agent, {}).setdefault(family, row.place)
                 places.setdefault(agent, []).append(row.place)
         for agent, of in families.items():
-            if len(of) > 1:  # who is in conflict with such an agent is not known
+            if len(of) > 1:  # conflicts of interest with such an agent would be undefined
                 (first, there), (second, place), *_rest = of.items()
                 what = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
                 self.tally.problem(f"{place}, {columns.family}", f"{what}; an agent has one in all of its decisions")
@@ -170,7 +170,7 @@ class _Build:
             decisions.append(record)
             if record.derivation.kind == "honest":
                 self._records[record.episode_id, record.step, record.agent.id, record.replicate] = record.record_id
-        # a control record without its honest record cannot be held against it
+        # a control needs the honest record that it was derived from
         honest = {decision.record_id for decision in decisions if decision.derivation.kind == "honest"}
         for record in decisions:
             if record.derivation.parent is None or record.derivation.parent in honest:
@@ -184,10 +184,10 @@ class _Build:
             why = "no prompt, and their facts were refused or without value"
             self.tally.problem(name, f"{robbed} decisions without a context: {why}")
 
-    def _groups(self, rows: Sequence[Row], refused: set[str]) -> Iterable[list[Row]]:
-        """The rows of each decision: a further row of one is a further order, so it needs another instrument."""
+    def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
+        """Return the rows of each decision; each further row is another order, so it needs another instrument."""
         columns = self.map.columns
-        groups: dict[tuple[_Answer, str], list[Row]] = {}
+        groups: dict[tuple[_Answer, str], list[DataRow]] = {}
         for row in rows:
             answer = self._answer(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
@@ -201,8 +201,8 @@ class _Build:
                 refused.add(row.place)
         return groups.values()
 
-    def _decision(self, rows: Sequence[Row], columns: Columns) -> records.Decision | None:
-        """One decision from its rows: the first says what it is, each has an order."""
+    def _decision(self, rows: Sequence[DataRow], columns: DecisionColumns) -> records.Decision | None:
+        """Build one decision from its rows: the first has its fields, and every row one order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
         for extra in further:
@@ -244,8 +244,8 @@ class _Build:
         )  # fmt: skip
         return decision if context_id else None
 
-    def _derivation(self, row: Row, columns: Columns, honest: str) -> records.Derivation:
-        """How the record came about; ``honest`` is the id of the same agent's honest answer to the same question."""
+    def _derivation(self, row: DataRow, columns: DecisionColumns, honest: str) -> records.Derivation:
+        """Return the origin of a record; ``honest`` is the id of the same agent's honest answer to the question."""
         kind: Any = row.text(columns.derivation) or "honest"
         if kind not in get_args(records.DerivationKind):
             allowed = ", ".join(get_args(records.DerivationKind))
@@ -260,8 +260,8 @@ class _Build:
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
         return records.Derivation(kind, parent, known_scores=scores)
 
-    def _actions(self, row: Row, columns: Columns, *, each: bool) -> tuple[records.Action, ...]:
-        """The orders of one row; ``each`` where orders have confidences of their own."""
+    def _actions(self, row: DataRow, columns: DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
+        """Return the orders of one row; ``each`` if every order has its own confidence."""
         fraction = self.map.weight_unit == "fraction"
         scale, advice = (1.0, _PERCENT) if fraction else (100.0, "")
 
@@ -287,13 +287,13 @@ class _Build:
             ))  # fmt: skip
         return tuple(actions)
 
-    def read_outcomes(self, name: str, sheet: Sheet) -> None:
-        """Every row as the outcome of a decision; those of decisions that were left out are counted."""
+    def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
+        """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
         if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
-        unknown: list[tuple[Row, _Answer]] = []
+        unknown: list[tuple[DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
             answer = self._answer(row, named)
@@ -304,14 +304,14 @@ class _Build:
             if len(self.tally.problems) > before:
                 continue
             if record is None:
-                # one that only follows from another problem is not said by itself
+                # a consequence of another problem is counted, not reported
                 if self._none_read or answer in self._left_out:
                     self.tally.counts["outcomes of decisions that were left out"] += 1
                 else:
                     unknown.append((row, answer))
             elif value is None:
                 self.tally.missing("outcome", record)
-            elif (record, horizon) in first:  # which of two is meant is not known
+            elif (record, horizon) in first:  # ambiguous
                 what = f"a second outcome of {record!r} for {horizon!r} (first at {first[record, horizon]})"
                 row.problem(named.horizon, f"{what}; each decision has one a horizon")
                 self.outcomes.pop((record, horizon), None)
@@ -328,8 +328,8 @@ class _Build:
             row.problem("", f"an outcome of no imported decision (got {who})")
 
 
-class Material:
-    """The contexts of one import, put together from the facts and constraints files and the decisions' prompts."""
+class ContextBuilder:
+    """Builds the contexts of one import from the facts and constraints files and the decisions' prompts."""
 
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
         self.map = columns
@@ -346,8 +346,8 @@ class Material:
         self._early: dict[tuple[str, str, str], list[str]] = {}
         self._made: dict[tuple[str, datetime, str], str] = {}
 
-    def read_facts(self, name: str, sheet: Sheet) -> None:
-        """Every row of the facts file as a fact of its context, or as a loss."""
+    def read_facts(self, name: str, sheet: ParsedSheet) -> None:
+        """Parse the facts file; each row becomes a fact of its context, or is noted as missing from it."""
         named = self.map.facts
         if not self._readable(name, sheet, named):
             return
@@ -373,9 +373,9 @@ class Material:
             else:
                 subject = _subject(field, row.text(named.instrument))
                 self._lose(key, f"{subject}: {'refused' if refused else 'no value'}")
-            # A good fact's own time is checked as such; of a bad one even that may show it to be an outcome.
+            # The time of a valid fact is checked elsewhere; that of an invalid one may reveal an outcome.
             skip = {named.value, named.note, named.available_at if fact is not None and not refused else None}
-            # a row with a cell that is a date after the decision is an outcome
+            # a row with a date after the decision is an outcome
             for column, cell in row.cells.items():
                 if column not in skip and isinstance(cell, str):
                     try:
@@ -388,7 +388,7 @@ class Material:
             hint = "give it in files.outcomes, or another name if it was known by then"
             self.tally.problem(f"{places[0]}, {named.field}", f"{what}; {hint}")
         for key, facts in self._facts.items():
-            # Two values for one cell: neither is known. Texts are no cells; a day has many headlines.
+            # Two values for one cell: both are dropped. Texts may repeat, since a day has many headlines.
             cells = {
                 place: ((fact.field, fact.instrument, fact.as_of), f"{fact.value} {fact.unit}")
                 for place, fact in facts
@@ -404,8 +404,8 @@ class Material:
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
-    def read_constraints(self, name: str, sheet: Sheet) -> None:
-        """Every row of the constraints file as a rule of its context, or as a loss."""
+    def read_constraints(self, name: str, sheet: ParsedSheet) -> None:
+        """Parse the constraints file; each row becomes a rule of its context, or is noted as missing from it."""
         named = self.map.constraints
         if not self._readable(name, sheet, named):
             return
@@ -427,8 +427,8 @@ class Material:
                 self._lose(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
-    def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
-        """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
+    def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
+        """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
         absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
         outcomes = [column for column in sheet.columns if names_later(column)]
         if outcomes:
@@ -442,14 +442,14 @@ class Material:
         return True
 
     def _lose(self, key: str, what: str) -> None:
-        """Notes something that a context should hold and does not."""
+        """Note something that is missing from a context."""
         if key:
             self._lost.setdefault(key, []).append(what)
         else:
             self._lost_anywhere.append(f"{what} (of no named context)")
 
-    def see(self, rows: Iterable[Row]) -> set[str]:
-        """The prompt of each context and the first time it was used; the places of rows with a second prompt."""
+    def see(self, rows: Iterable[DataRow]) -> set[str]:
+        """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
             key, prompt = row.quiet.text(columns.context), row.quiet.text(columns.prompt)
@@ -462,8 +462,8 @@ class Material:
                 self.used[key] = min(at, self.used.get(key, at))
         return other
 
-    def context(self, row: Row, key: str, decided_at: datetime) -> str | None:
-        """The id of what the decision saw; None where it saw nothing, or something from after it."""
+    def context(self, row: DataRow, key: str, decided_at: datetime) -> str | None:
+        """Return the id of a decision's context; None if it is empty, or has information from after the decision."""
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
             (
@@ -514,7 +514,7 @@ class Material:
         return self._made[key, at, source]
 
     def finish(self, unread: int) -> None:
-        """Notes once each what lies after decisions, and facts and rules of contexts that no decision names."""
+        """Note information from after decisions, and facts and rules of contexts that no decision names."""
         for (where, what, hint), used in self._early.items():
             more = f" and {len(used) - 1} more" if len(used) > 1 else ""
             self.tally.problem(where, f"{what} {used[0]}{more}{hint}")
@@ -534,8 +534,8 @@ class Material:
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
 
 
-def _absent(name: str, sheet: Sheet, wanted: set[str], tally: Tally) -> list[str]:
-    """The columns that a file with rows does not have, each noted."""
+def _absent(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
+    """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:
         tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
@@ -547,7 +547,7 @@ def _subject(field: str, instrument: str) -> str:
 
 
 def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
-    """The cells with more than one value: the first place that differs from the first, and both values."""
+    """Yield the cells with more than one value: the place of the second value, and a text with both."""
     seen: dict[Any, dict[str, str]] = {}
     for place, (cell, value) in cells.items():
         seen.setdefault(cell, {}).setdefault(value, place)

@@ -1,4 +1,4 @@
-"""From bytes to text, rows, trees and typed shapes, every problem placed; and the column map of a generic import."""
+"""Parsers of the importers: bytes to text, rows, trees and models, with the place of every problem; column maps."""
 
 from __future__ import annotations
 
@@ -24,25 +24,31 @@ from assaymark.records import Completeness, repeated
 from assaymark.rows import DELIMITERS, csv_lines, once, unpack
 
 LONGEST_NUMBER = 400
-"""Digits that a whole number may have: more than any float can hold."""
+"""Maximum digits of a whole number, more than any float has."""
 
 NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
-"""What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
+"""Pattern of names: those that a study file allows, so that every imported agent can be selected there."""
 
 NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
 SHA256 = r"^[0-9a-f]{64}$"
 _PATTERNS: Final = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
-# The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
+# The C loader is as safe and about ten times as fast, but not every build of PyYAML has it.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Progress = Callable[[str, int, int], None]
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class StrictModel(BaseModel):
+    """Base of the models of log formats: immutable, strict types, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
 def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
-    """The file called ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is not there."""
+    """Return the file ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is absent."""
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
     if len(names) > 1:
         raise InputError(wanted, [f"given twice ({', '.join(names)}); keep one"])
@@ -50,7 +56,7 @@ def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
 
 
 def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
-    """Like `pick`, for a file without which nothing can be imported."""
+    """Like `pick`, but raises `InputError` if the file is absent."""
     if (file := pick(files, wanted)) is None:
         names = ", ".join(sorted(files)) or "no file at all"
         raise InputError(wanted, [f"missing (got {names}); needed: {wanted} or {wanted}.gz"])
@@ -58,7 +64,7 @@ def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
 
 
 def text_of(name: str, data: bytes) -> str:
-    """Bytes as UTF-8 text, a byte order mark dropped."""
+    """Decode UTF-8 text without its byte order mark; raises `InputError` for other content."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -71,14 +77,14 @@ def text_of(name: str, data: bytes) -> str:
 
 
 def joined(*places: str) -> str:
-    """Places from large to small as one: ``a.jsonl line 3, call.seconds``."""
+    """Join places from large to small: ``a.jsonl line 3, call.seconds``."""
     return ", ".join(place for place in places if place)
 
 
 def json_objects(
     what: str, name: str, data: bytes, tally: Tally, progress: Progress | None
 ) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
-    """Place, bytes and object of each line that is not blank; None after the problem of one without was noted."""
+    """Yield place, bytes and object of each non-blank line; the object is None if invalid, with the problem noted."""
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     for done, (number, line) in enumerate(lines, start=1):
         place, tree = f"{name} line {number}", None
@@ -90,7 +96,7 @@ def json_objects(
 
 
 def json_object(line: bytes) -> dict[str, Any]:
-    """One JSON object, as strict as it gets."""
+    """Parse one JSON object strictly, as `json_value` does."""
     value = json_value(line)
     if not isinstance(value, dict):
         raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
@@ -98,7 +104,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def json_value(line: bytes) -> Any:
-    """One JSON value, as strict as it gets."""
+    """Parse one JSON value strictly: no duplicate keys, NaN, infinity or huge integers."""
 
     def whole_number(text: str) -> int:
         if len(text) > LONGEST_NUMBER:
@@ -120,7 +126,7 @@ def json_value(line: bytes) -> Any:
 
 
 def yaml_tree(text: str) -> Any:
-    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again."""
+    """Parse YAML with the safe loader into plain JSON values; dates and times become text."""
     try:
         if _ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _SafeLoader)):
             raise ValueError("aliases (*name) are not read; write the value out")
@@ -135,7 +141,7 @@ def yaml_tree(text: str) -> Any:
 
 
 class ShapeError(ValueError):
-    """A value does not have the shape it should have; carries every problem."""
+    """A value does not match its model; carries every problem."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -143,7 +149,7 @@ class ShapeError(ValueError):
 
 
 def as_shape(kind: type[Model], value: Any) -> Model:
-    """A tree of plain values, or the bytes of a JSON text, as a ``kind``."""
+    """Parse plain values, or the bytes of a JSON text, into a ``kind``; raises `ShapeError`."""
     try:
         return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate(value)
     except ValidationError as exc:
@@ -160,14 +166,14 @@ def as_shape(kind: type[Model], value: Any) -> Model:
 
 
 def object_as_shape(kind: type[Model], text: str) -> Model:
-    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``."""
+    """Parse a JSON text with one object into a ``kind``, as strictly as `json_object`."""
     data = text.encode("utf-8", "surrogatepass")
     json_object(data)
     return as_shape(kind, data)
 
 
 def shaped(kind: type[Model], value: Any, place: str, tally: Tally) -> Model | None:
-    """``value`` as a ``kind``, or None after every problem of it was noted under ``place``."""
+    """Parse ``value`` into a ``kind``; None if invalid, with every problem noted under ``place``."""
     with noting(tally, place):
         return as_shape(kind, value)
     return None
@@ -175,7 +181,7 @@ def shaped(kind: type[Model], value: Any, place: str, tally: Tally) -> Model | N
 
 @contextmanager
 def noting(tally: Tally, place: str) -> Iterator[None]:
-    """Notes every problem of a `ValueError` under its place and goes on after the block."""
+    """Note the problems of a `ValueError` in the block under its place, and continue after it."""
     try:
         yield
     except ValueError as exc:
@@ -184,7 +190,7 @@ def noting(tally: Tally, place: str) -> Iterator[None]:
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV text with a header, with the line where each begins; empty ones are passed over."""
+    """Yield the rows of a CSV text with a header, each with its first line; empty rows are skipped."""
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
     with closing(csv_lines(text, wrong, delimiter)) as lines:
         _, header = next(lines, (1, []))
@@ -201,13 +207,13 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
 
 
 def moment(text: str, zone: tzinfo | None = None) -> datetime:
-    """A point in time as UTC; ``zone`` is that of times that say none."""
+    """Parse a time as UTC; ``zone`` applies to times without a zone."""
     try:
         instant = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"must be a time such as 2026-05-01T13:30:00Z (got {text[:80]!r})") from None
     if instant.tzinfo is None and zone is not None:
-        # an hour is told twice, or not at all, where clocks change
+        # local times are ambiguous, or do not exist, when clocks change
         both = [instant.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
         if both[0].utcoffset() != both[1].utcoffset():
             offsets = " or ".join(f"{moment:%z}" for moment in both)
@@ -222,7 +228,7 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime:
 
 
 def day(text: str) -> date:
-    """A calendar day from ISO text."""
+    """Parse a calendar day in ISO format."""
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -230,7 +236,7 @@ def day(text: str) -> date:
 
 
 def midnight(value: date) -> datetime:
-    """The first moment of a day in UTC: how a day without a time is stored."""
+    """Return the start of a day in UTC, which represents a day without a time."""
     return datetime(value.year, value.month, value.day, tzinfo=UTC)
 
 
@@ -242,14 +248,14 @@ _FIRST_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
 
 
 def round_width(text: str) -> timedelta:
-    """How long a round lasts: ``15min``, ``1h``, ``1d``, ``2w``."""
+    """Parse the length of a round: ``15min``, ``1h``, ``1d``, ``2w``."""
     if (match := _ROUND.fullmatch(text)) is None:
         raise ValueError(f"must be a length such as 15min, 1h, 1d or 1w (got {text[:40]!r})")
     return int(match[1]) * _ROUND_UNITS[match[2]]
 
 
 def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[tuple[str, datetime], tuple[str, int]]:
-    """The round of each agent's decisions, and how many the agent made in it before: what makes them one question."""
+    """Return the round of each decision, and its number in it by agent; equal rounds and numbers are one question."""
     rounds: dict[tuple[str, datetime], tuple[str, int]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for agent, at in sorted(set(asked)):
@@ -261,8 +267,8 @@ def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[t
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row, its place, and where its problems go."""
+class DataRow:
+    """One row with its place, and the tally for its problems."""
 
     place: str
     cells: Mapping[str, Any]
@@ -270,16 +276,16 @@ class Row:
     zone: tzinfo | None = None
 
     @property
-    def quiet(self) -> Row:
-        """The same row, whose problems are noted nowhere: for a first look at it."""
-        return Row(self.place, self.cells, Tally(), self.zone)
+    def quiet(self) -> DataRow:
+        """The same row without reporting of problems, for preliminary reads."""
+        return DataRow(self.place, self.cells, Tally(), self.zone)
 
     def problem(self, column: str | None, what: str) -> None:
-        """Notes what is wrong with a cell."""
+        """Note a problem of a cell."""
         self.tally.problem(joined(self.place, column or ""), what)
 
     def text(self, column: str | None, *, needed: bool = False) -> str:
-        """The text of a cell; empty when there is none."""
+        """Return the text of a cell; empty if it has none."""
         value = self.cells.get(column) if column else None
         if isinstance(value, str) and value:
             return value
@@ -290,7 +296,7 @@ class Row:
         return ""
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """The texts of a cell: one, or in JSONL a list of them."""
+        """Return the texts of a cell: one, or in JSON a list of them."""
         value = self.cells.get(column)
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
             self.problem(column, f"must be text or a list of texts (got {value!r:.60})")
@@ -300,7 +306,7 @@ class Row:
     def number(
         self, column: str | None, low: float = -math.inf, high: float = math.inf, hint: str = ""
     ) -> float | None:
-        """The finite number of a cell, or None when there is none; ``hint`` is for a number out of its limits."""
+        """Return the finite number of a cell; None if it has none. ``hint`` is added for numbers out of limits."""
         value = self.cells.get(column) if column else None
         if value is None or value == "":
             return None
@@ -320,14 +326,14 @@ class Row:
         return parsed
 
     def whole(self, column: str | None, default: int, low: int) -> int:
-        """The whole number of a cell."""
+        """Return the whole number of a cell, or the default."""
         number = self.number(column, low, 2**53)
         if number is not None and number != int(number):
             self.problem(column, f"must be a whole number (got {number:g})")
         return default if number is None else int(number)
 
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
-        """The moment of a cell, with its zone."""
+        """Return the time of a cell in UTC; None if it has none."""
         text = self.text(column, needed=needed)
         with noting(self.tally, joined(self.place, column or "")):
             return moment(text, self.zone) if text else None
@@ -335,29 +341,31 @@ class Row:
 
 
 @dataclass(slots=True)
-class Sheet:
-    """The rows of a file that could be read, how many could not (``lost``), and whether none could (``broken``)."""
+class ParsedSheet:
+    """The readable rows of a file, the number of unreadable ones (``lost``), and ``broken`` if none is readable."""
 
-    rows: list[Row]
+    rows: list[DataRow]
     lost: int = 0
     broken: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column of any row, in the order in which they first appear."""
+        """The columns of all rows, in order of first appearance."""
         return tuple(dict.fromkeys(column for row in self.rows for column in row.cells))
 
 
-def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None) -> Sheet:
-    """The rows of a CSV, JSON or JSONL file (told by its name); unreadable ones are noted, counted and left out."""
-    sheet = Sheet([])
+def read_sheet(
+    name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None
+) -> ParsedSheet:
+    """Read a CSV, JSON or JSONL file (by its name); unreadable rows are noted, counted and left out."""
+    sheet = ParsedSheet([])
 
     def wrong(number: int, what: str) -> None:
         sheet.lost += 1
         tally.problem(f"{name} line {number}", what)
 
     def rows_in(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-        """An object as rows with dotted columns, each with its place in the list that made it one of several."""
+        """Yield the rows of an object with dotted columns; an object with a list of orders gives one row per order."""
         if not isinstance(tree, dict):
             raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
         cells = _flat(tree, "")
@@ -379,7 +387,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
 
     def add(place: str, tree: Any) -> None:
         try:
-            sheet.rows += [Row(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
+            sheet.rows += [DataRow(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
         except (ValueError, RecursionError) as exc:
             sheet.lost += 1
             tally.problem(place, "nested too deep" if isinstance(exc, RecursionError) else str(exc))
@@ -402,7 +410,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
                 add(f"{name} item {at}", tree)
             return sheet
         for number, cells in csv_rows(text_of(name, data), wrong):
-            sheet.rows.append(Row(f"{name} line {number}", cells, tally, zone))
+            sheet.rows.append(DataRow(f"{name} line {number}", cells, tally, zone))
     except ValueError as exc:
         sheet.broken = True
         tally.problem(name, str(exc))
@@ -429,7 +437,7 @@ _MEASURES = frozenset({
     "return", "returns", "ret", "price", "prices", "close", "pnl", "alpha", "performance", "change", "move",
 })  # fmt: skip
 _LATER = frozenset({"after", "forward", "fwd", "next", "future", "subsequent", "realized", "realised", "resolved"})
-# What was known before although it speaks of afterwards: estimates, ratios on them, trading after hours.
+# Words of facts known beforehand although they refer to the future: estimates, their ratios, after-hours trading.
 _BEFOREHAND = frozenset({
     "expected", "forecast", "forecasts", "estimate", "estimated", "estimates", "consensus", "target", "implied",
     "guidance", "projected", "to", "earnings", "ratio", "pe", "tax", "hours", "market", "vol", "volatility",
@@ -439,12 +447,12 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def names_later(name: str) -> bool:
-    """Whether a file or column name says that it holds what happened afterwards: exit_prices.csv, fwd_return."""
+    """True if a file or column name suggests outcomes: exit_prices.csv, fwd_return."""
     return bool(_OUTCOME.search(name))
 
 
 def names_outcome(field: str) -> bool:
-    """Whether the name of a fact says that it happened afterwards: exit_price, realized_return_1w, returnAfter1w."""
+    """True if the name of a fact suggests an outcome: exit_price, realized_return_1w, returnAfter1w."""
     words = {word.lower() for word in _WORDS.findall(field)}
     if words & {"outcome", "outcomes"} or ("exit" in words and words & (_MEASURES | {"value", "nav", "date"})):
         return True
@@ -454,14 +462,14 @@ def names_outcome(field: str) -> bool:
 Column = Annotated[str, Field(min_length=1)]
 
 
-class Part(BaseModel):
-    """Base of the parts of a map: immutable, and an unknown key is an error."""
+class MapPart(BaseModel):
+    """Base of the parts of a column map: immutable, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Files(Part):
-    """The files, beside the map."""
+class MapFiles(MapPart):
+    """File names, relative to the map."""
 
     decisions: str
     facts: str | None = None
@@ -469,16 +477,16 @@ class Files(Part):
     outcomes: str | None = None
 
 
-class Source(Part):
-    """Where the records come from, for every record's provenance."""
+class RecordSource(MapPart):
+    """Provenance of the records."""
 
     source: Annotated[str, Field(min_length=1)]
     licence: str | None = None
     commit: str | None = None
 
 
-class Columns(Part):
-    """Columns of the decisions file; the first five are needed, ``episode`` only without ``round``."""
+class DecisionColumns(MapPart):
+    """Columns of the decisions file; the first five are required, ``episode`` only without ``round``."""
 
     agent: Column
     family: Column
@@ -505,8 +513,8 @@ class Columns(Part):
     parent: Column | None = None
 
 
-class Texts(Part):
-    """Columns with the agent's reasons, by kind; several columns of one kind are kept in order."""
+class TextColumns(MapPart):
+    """Columns with the agent's rationales, by kind; several columns of one kind stay in order."""
 
     summary: tuple[Column, ...] = ()
     portfolio: tuple[Column, ...] = ()
@@ -517,7 +525,7 @@ class Texts(Part):
     arena: tuple[Column, ...] = ()
 
 
-class FactColumns(Part):
+class FactColumns(MapPart):
     """Columns of the facts file."""
 
     context: Column = "context"
@@ -531,8 +539,8 @@ class FactColumns(Part):
     note: Column | None = None
 
 
-class ConstraintColumns(Part):
-    """Columns of the constraints file: the numeric rules that the agents were given."""
+class ConstraintColumns(MapPart):
+    """Columns of the constraints file, which has the agents' numeric rules."""
 
     context: Column = "context"
     kind: Column = "kind"
@@ -541,7 +549,7 @@ class ConstraintColumns(Part):
     scope: Column | None = None
 
 
-class OutcomeColumns(Part):
+class OutcomeColumns(MapPart):
     """Columns of the outcomes file."""
 
     agent: Column = "agent"
@@ -555,14 +563,14 @@ class OutcomeColumns(Part):
     resolved_at: Column | None = None
 
 
-class ColumnMap(Part):
-    """A whole map."""
+class ColumnMap(MapPart):
+    """A column map."""
 
     version: Literal["1"] = "1"
-    files: Files
-    provenance: Source
-    columns: Columns
-    rationales: Texts = Texts()
+    files: MapFiles
+    provenance: RecordSource
+    columns: DecisionColumns
+    rationales: TextColumns = TextColumns()
     weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
     known_scale: tuple[float, float] = Field(default=(1, 5), description="of the known scores")
     known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
@@ -618,10 +626,10 @@ class ColumnMap(Part):
 
 
 def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
-    """A column map from its TOML."""
+    """Parse a column map from TOML; raises `InputError` with every problem."""
     return read_model(ColumnMap, text, source)
 
 
 def template() -> str:
-    """A commented map to start from, with example lines of each file; it parses as it stands."""
+    """Return a commented example map, with example lines of each file; it is a valid map."""
     return (files("assaymark.importers") / "column_map.toml").read_text(encoding="utf-8")

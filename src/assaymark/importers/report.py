@@ -1,4 +1,4 @@
-"""What an import gives back: the records, and an account of what was there, what was missing and what was wrong."""
+"""The result of an import: its records, and a report on counts, missing data and problems."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from assaymark.notebook import Part, Result
 from assaymark.portfolio.broker import CheckKind
 
 EXAMPLES = 3
-"""How many examples of each missing thing a report keeps."""
+"""Number of examples that a report has for each kind of missing data."""
 
 NO_TEXT = "text"
-"""The entry of ``Decision.missing`` when the agent wrote nothing that a judge can read."""
+"""Entry of ``Decision.missing`` if the agent wrote no text that a judge can read."""
 
 REPLAYED: Final = "replayed"
-"""The flag of a decision that was written more than a day after its step."""
+"""Flag of a decision that was written more than a day after its step."""
 
 NEXT: Final = "to the agent's next step"
-"""The horizon of an outcome from one step of an agent to its next."""
+"""Horizon of an outcome from one step of an agent to its next."""
 
 NO_NEXT: Final = "outcome at a next step"
-"""What a decision lacks whose agent has no next step, or no worth at it."""
+"""Name of the missing outcome of a decision whose agent has no next step, or no value at it."""
 
 WHOLE: Final = "whole log"
-"""The horizon of an outcome from an agent's first step to its last."""
+"""Horizon of an outcome from an agent's first step to its last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """How often something was absent, and the first few places."""
+    """Number of times that something was missing, and the first few places."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class ImportReport(Result):
         return self.lines()
 
     def lines(self) -> tuple[str, ...]:
-        """The report as plain lines, most important first."""
+        """Return the report as plain lines, most important first."""
         out = [f"{self.source}: {self.good} decision{'s' * (self.good != 1)} imported, {self.bad} left out"]
         for before, counts in (("", self.counts), ("format ", self.formats), ("flag ", self.flags)):
             out += [f"{before}{name}: {n}" for name, n in counts.items()]
@@ -105,7 +105,7 @@ class ImportReport(Result):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The records of one import. ``contexts`` is keyed by content id, ``texts`` holds their JSON where it is known."""
+    """The records of one import. ``contexts`` are by content id; ``texts`` has the JSON of those already encoded."""
 
     decisions: tuple[records.Decision, ...]
     contexts: Mapping[str, records.Context]
@@ -115,7 +115,7 @@ class Imported:
 
 
 class Tally:
-    """Collects, while an import runs, what its report will say."""
+    """Collects counts, missing data and problems for the report while an import runs."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -127,22 +127,22 @@ class Tally:
         self._no_place: dict[str, Missing] = {}
 
     def problem(self, where: str, what: str) -> None:
-        """Notes one thing wrong with the input."""
+        """Note one problem of the input."""
         self.problems.append(Problem(where, what))
 
     def missing(self, what: str, example: object, times: int = 1, gaps: dict[str, Missing] | None = None) -> None:
-        """Notes one thing the source should hold and does not, so many times."""
+        """Count something that the source should contain and does not."""
         gaps = self._missing if gaps is None else gaps
         before, example = gaps.get(what, Missing(count=0)), str(example)
         more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
         gaps[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
 
     def no_place(self, what: str, example: object, times: int = 1) -> None:
-        """Notes one thing that the source holds, so many times, and no record has a place for."""
+        """Count something in the source that no record has a field for."""
         self.missing(what, f"{example!s:.60}", times, self._no_place)
 
     def refuse(self, source: str, keep_going: bool = False) -> None:
-        """Raise everything that was noted, if anything was, unless the good records are wanted all the same."""
+        """Raise `InputError` with every problem, if there is any, unless ``keep_going``."""
         if self.problems and not keep_going:
             raise InputError(source, self.problems)
 
@@ -150,10 +150,10 @@ class Tally:
         self, source: str, decisions: Sequence[records.Decision], contexts: Mapping[str, records.Context],
         outcomes: Sequence[records.Outcome], bad: int, notes: Sequence[str] = (), lacking: str = "",
     ) -> Imported:  # fmt: skip
-        """The finished import; contexts that no decision names are left out.
+        """Build the result of the import, without contexts that no decision uses.
 
-        ``lacking`` is what a decision lacks that has no outcome, or none of its next step (`NO_NEXT`); without it, the
-        importer has noted itself what its decisions lack.
+        ``lacking`` is the name of the missing datum of decisions without an outcome, or without one at the next step
+        (`NO_NEXT`); if it is empty, the importer has noted missing data itself.
         """
         resolved = {outcome.record_id for outcome in outcomes if lacking != NO_NEXT or outcome.horizon == NEXT}
         for decision in decisions if lacking else ():
@@ -183,10 +183,10 @@ class Tally:
         return Imported(tuple(decisions), contexts, tuple(outcomes), report, self.texts)
 
 
-class Findings:
-    """What is wrong with a table, by kind, so that a thousand of one kind do not hide the only one of another.
+class TableProblems:
+    """Problems of a table by kind, so that a thousand of one kind do not hide the only one of another.
 
-    Of each kind the first `LISTED` are kept and the rest is counted.
+    The first `LISTED` of each kind are stored and the rest are counted.
     """
 
     def __init__(self, source: str) -> None:
@@ -194,7 +194,7 @@ class Findings:
         self._kinds: dict[str, list[tuple[int, Problem]]] = {}
 
     def add(self, where: str, what: str, row: int = -1, kind: str = "") -> None:
-        """One problem, with the row at which it is; without one it is about the whole table."""
+        """Add a problem at a row; -1 for one of the whole table."""
         problems = self._kinds.setdefault(kind, [])
         if len(problems) < LISTED:
             problems.append((row, Problem(where, what)))
@@ -202,9 +202,9 @@ class Findings:
             self._more[kind] += 1
 
     def rows(self, bad: NDArray[Any], say: Callable[[int], tuple[str, str]]) -> None:
-        """One problem for each row, as a kind of their own: ``bad`` are their numbers, or says of every row whether.
+        """Add one problem per row as a new kind; ``bad`` are row numbers or a mask.
 
-        ``say`` makes where and what, and is called for few.
+        ``say`` returns place and message of a row; it is called only for rows that are listed.
         """
         kind, places = f"{len(self._kinds)}", np.flatnonzero(bad) if bad.dtype == bool else np.sort(bad)
         for place in places[:LISTED].tolist():
@@ -213,7 +213,7 @@ class Findings:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Each kind of problem with its number and its first case, for what is left out and not refused."""
+        """The first problem of each kind with a count of the others, as notes on rows that are left out."""
         counts = {kind: len(problems) - 1 + self._more[kind] for kind, problems in self._kinds.items()}
         return tuple(
             f"{problems[0][1]}" + (f" (and {counts[kind]} more like it)" if counts[kind] else "")
@@ -221,7 +221,7 @@ class Findings:
         )
 
     def refuse(self) -> None:
-        """Raise everything that was found, if anything was: of each kind its first problems in turn, shown by row."""
+        """Raise `InputError` if there are problems: the first of each kind, then the second, ..., sorted by row."""
         ranked = [(place, *problem) for problems in self._kinds.values() for place, problem in enumerate(problems)]
         ranked.sort(key=lambda entry: entry[0])
         if ranked:
@@ -231,10 +231,10 @@ class Findings:
 
 
 def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], texts: dict[str, str]) -> str:
-    """`content_id` of a context, many times as fast where its facts are flat and its parts shared with others.
+    """Compute `content_id` of a context, much faster because the JSON of parts shared between contexts is cached.
 
-    ``cache`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it. The JSON
-    of the context goes into ``texts`` under its id.
+    ``cache`` maps the identity of parts to the part and its JSON; storing the part keeps its identity unique. The JSON
+    of the context is added to ``texts`` under its id.
     """
     for one in context.facts:
         if id(one) not in cache:  # its keys in alphabetical order; its value was found finite when it was read
@@ -251,7 +251,7 @@ def context_id(context: records.Context, cache: dict[int, tuple[Any, str]], text
         for part in parts:
             if id(part) not in cache:
                 cache[id(part)] = part, records.canonical_json(part)
-        # in JSON text a quote inside a string is escaped, so the key can stand there only once
+        # quotes inside JSON strings are escaped, so the key occurs only once
         text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(cache[id(part)][1] for part in parts)}]', 1)
     texts[name := records.sha256_text(text)] = text
     return name
@@ -261,54 +261,54 @@ _time = lru_cache(maxsize=4096)(records.canonical_json)  # all facts of a contex
 
 
 def agent_of(name: str, model: str) -> records.Agent:
-    """An agent whose family is the maker of its model, where the table knows it."""
+    """Build an agent whose family is the vendor of its model, or the model itself if the vendor is unknown."""
     return records.Agent(name, maker_of(model) or model, model)
 
 
 def rationales_of(texts: Iterable[tuple[str, records.RationaleKind]]) -> tuple[records.Rationale, ...]:
-    """Texts with their kinds as rationales, in the order given; one that is blank is none."""
+    """Build rationales from texts with their kinds, in order, without blank ones."""
     return tuple(records.Rationale(text, kind) for text, kind in texts if text.strip())
 
 
 def text_missing(rationales: Iterable[records.Rationale]) -> tuple[str, ...]:
-    """The entry of ``Decision.missing`` where a judge can read nothing; reasons for single holdings are not judged."""
+    """Return `NO_TEXT` as missing if no rationale is judged; texts of kind arena and holding are not judged."""
     return () if any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales) else (NO_TEXT,)
 
 
 def week_of(day: date) -> str:
-    """The ISO week of a day: the regime that inference resamples where a source names none."""
+    """Return the ISO week of a day, the default cluster of sources without clusters."""
     year, week, _ = day.isocalendar()
     return f"{year}-W{week:02d}"
 
 
 def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
-    """The note on decisions that were written more than a day after their ``what``, if there are any."""
+    """Return a note on decisions that were written more than a day after their ``what``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
     note = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
     return [f"{late} {note}; the models may have known what came next"] if late else []
 
 
 EQUAL_WEIGHT: Final = "equal weight"
-"""The baseline that buys every symbol alike at the first step, and holds."""
+"""Baseline that buys every symbol with equal weight at the first step, and holds."""
 
 CASH: Final = "cash"
-"""The baseline that holds its capital."""
+"""Baseline that stays in cash."""
 
 RecordedFill = tuple[str, str, str, int, str, float, float | None, float]
-"""Day, agent, record id, number, symbol, signed units, price (None: not known) and cost of an action carried out."""
+"""Day, agent, record id, number, symbol, signed units, price (None if unknown) and cost of an executed order."""
 
 RecordedBook = tuple[str, str, str, float, float, float, Mapping[str, float], tuple[str, ...]]
 """Day, agent, state, cash, NAV, costs, positions, and the symbols that are valued at an earlier price.
 
-The state is ``ok``, or ``not stated``: the log states no book on that day, and the one before it is carried on."""
+The state is ``ok``, or ``not stated`` if the log has no portfolio on that day and the previous one is carried over."""
 
 RecordedCheck = tuple[str, CheckKind, int, int, tuple[str, ...]]
-"""Agent, kind, how many checks of it the log had and passed, and the mismatches: record id, tab, sentence."""
+"""Agent, kind, number of checks and of passed checks, and the mismatches: record id, tab, sentence."""
 
 
 @dataclass(slots=True)
 class RecordedTrack:
-    """One track of a log: capital, symbols with prices, the day of each decision, and rows of a season's tables."""
+    """One track of a log: capital, symbols with prices, the day of each decision, and rows for a season's tables."""
 
     capital: float
     currency: str
@@ -320,10 +320,10 @@ class RecordedTrack:
     checks: list[RecordedCheck] = field(default_factory=list)
 
 
-# Who makes a model, told from its name: a dated table, printed wherever it was used and overridden by ``--family``.
+# Vendors by model name: a dated table, whose use is reported and can be overridden by ``--family``.
 
 MAKERS_OF: Final = "2026-11"
-"""When the table was last gone over."""
+"""Month of the last revision of the vendor table."""
 
 MAKERS: Final = {
     "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex", "anthropic": r"claude|anthropic",
@@ -342,17 +342,17 @@ _PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotato
 
 
 def maker_of(name: str) -> str | None:
-    """The maker of a model, by the first word of its name that the table knows; None where it knows none."""
+    """Return the vendor of a model, by the first known word of its name; None if it has none."""
     places = {maker: match.start() for maker, words in _FOUND.items() if (match := words.search(name))}
     return min(places, key=lambda maker: (places[maker], maker)) if places else None
 
 
 def family_of(name: str) -> str:
-    """A maker's name as the table writes it; one that it does not know as it is."""
+    """Normalise a vendor's name to its spelling in the table; unknown names are only stripped."""
     plain = name.strip().lower()
     return plain if plain in MAKERS else name.strip()
 
 
 def is_person(name: str) -> bool:
-    """Whether the name of a judge says that it is a person: human_1, expert-a."""
+    """True if a judge's name denotes a person: human_1, expert-a."""
     return _PERSON.search(name.replace("_", " ")) is not None

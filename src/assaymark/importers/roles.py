@@ -1,4 +1,4 @@
-"""Which column of a table of scores is what, columns as codes and numbers, and comparisons as scores."""
+"""Detect the roles of columns in score tables, parse columns, and convert pairwise comparisons to scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
-from assaymark.importers.report import Findings
+from assaymark.importers.report import TableProblems
 from assaymark.records import repeated
-from assaymark.rows import Rows
+from assaymark.rows import FileRows
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -48,19 +48,18 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "order_1": ("order_1", "winner_ab", "verdict_ab", "winner_1", "verdict_1"),
     "order_2": ("order_2", "winner_ba", "verdict_ba", "winner_2", "verdict_2"),
 }  # fmt: skip
-"""What columns of each role are called: the name that we use, then others, without regard to case, spaces and "
-"dashes."""
+"""Column names of each role, the documented name first; case, spaces and dashes are ignored."""
 
 LATE: Final[Mapping[str, tuple[str, ...]]] = {
     "item": ("prompt", "input", "id", "sample"), "score": ("passed", "correct", "label"),
 }  # fmt: skip
-"""Names that are a role's only where nothing else is."""
+"""Column names that are used for a role only if no name in `SYNONYMS` matches."""
 
 _EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent", "pi", "pi_by")
-"""Columns that are used under their own name alone."""
+"""Roles whose columns are recognised by the exact name only."""
 
 HUMAN: Final = "human_"
-"""How the name of a column begins that has grades of people outside the panel."""
+"""Prefix of columns with grades of people outside the panel."""
 
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
@@ -73,12 +72,12 @@ _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
 _FAIL: Final = ("fail", "failed", "no", "false", "incorrect", "failure", "bad", "reject", "rejected", "wrong")
 NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
-"""What stands for something in the name of a claim, and how a name is written instead."""
+"""Characters with a meaning in claim ids, and their replacements in names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``."""
+    """User options for a table; ``roles`` maps a role to a column, a dotted path, or several joined by ``+``."""
 
     roles: Mapping[str, str] = field(default_factory=dict)
     scale: tuple[float, float] | None = None
@@ -91,8 +90,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """Scores [records, criteria] with the item, agent, judge and trial of each record, and its first row."""
+class ScoreRecords:
+    """Scores [records, criteria] with item, agent, judge and trial codes of each record, and its first row."""
 
     items: list[str]
     item: Ints
@@ -105,23 +104,23 @@ class Scored:
     scores: Floats
     row: Ints
 
-    def only(self, mask: Bools) -> Scored:
-        """Some of the records, and of them the items, agents and judges that are left."""
+    def only(self, mask: Bools) -> ScoreRecords:
+        """Return a subset of the records, with only its items, agents and judges."""
         (i, item), (a, agent), (j, judge) = (
             np.unique(codes[mask], return_inverse=True) for codes in (self.item, self.agent, self.judge)
         )
         items, agents, judges = ([names[k] for k in left] for names, left in
                                  ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
-        return Scored(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions, self.scores[mask],
-                      self.row[mask])  # fmt: skip
+        return ScoreRecords(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions,
+                            self.scores[mask], self.row[mask])  # fmt: skip
 
 
-class Cells:
-    """The rows of a table, the column of each role, and what is wrong with them."""
+class ScoreTable:
+    """The rows of a table, the column of each role, and the problems found in them."""
 
-    def __init__(self, rows: Rows, wanted: Wanted) -> None:
+    def __init__(self, rows: FileRows, wanted: Wanted) -> None:
         self.file, self.rows, self.wanted = rows, rows.table, wanted
-        self.problems = Findings(rows.name)
+        self.problems = TableProblems(rows.name)
         self.filled: list[str] = []
         self.left: list[str] = []
         self.choices: list[str] = []
@@ -146,13 +145,13 @@ class Cells:
         self.roles = self._roles()
 
     def unknown(self, flag: str, kind: str, given: Iterable[str], choices: Sequence[str]) -> None:
-        """Note every name of an option that the table does not have."""
+        """Note every name in an option that the table does not have."""
         for name in given:
             if name not in choices:
                 self.problems.add(flag, str(UnknownNameError(kind, name, choices)))
 
     def _roles(self) -> dict[str, str]:
-        """The column of each role; two for one role are a problem, unless the role is one that can be done without."""
+        """Return the column of each role; several candidates are a problem, or a note if the role is optional."""
         named = {name: role for role, names in SYNONYMS.items() for name in reversed(names)}
         roles = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
         for role, column in roles.items():
@@ -164,7 +163,7 @@ class Cells:
         self.problems.refuse()
         spoken = _parts(roles) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
         free = {name: column for name, column in self.plain.items() if column not in spoken}
-        for role in _EXACT[: None if self.human else -2]:  # probabilities are of what people grade
+        for role in _EXACT[: None if self.human else -2]:  # inclusion probabilities need human grades
             if role in free and role not in roles:
                 roles[role] = free[role]
         pairs = any(name in self.plain for name in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in roles
@@ -188,12 +187,12 @@ class Cells:
         return roles
 
     def free(self) -> list[str]:
-        """Columns that no role has."""
+        """Return the columns without a role."""
         taken = _parts(self.roles) | set(self.human)
         return [name for name in self.rows.column_names if name not in taken]
 
     def need(self, *roles: str) -> None:
-        """Note every role without which this shape cannot be read, with the column that may be meant."""
+        """Note every required role without a column, with the column that may be meant."""
         columns = listed([f"{name!r:.60}" for name in self.rows.column_names], LISTED)
         columns += "".join(f"; {line}, while each score needs a row" for line in self.file.said if "JSON text" in line)
         free, header = self.free(), self.file.unit == "line"
@@ -215,12 +214,12 @@ class Cells:
                 self.problems.add("header", f"{what}; say which with --map {role}={quote(near or 'COLUMN')}{also}")
 
     def column(self, role: str) -> Any:
-        """The column of a role as text, empty where there is none."""
+        """Return the column of a role as trimmed text, empty for nulls."""
         self.used.update(self.roles[role].split("+"))
         return pc.utf8_trim_whitespace(pc.fill_null(_flat(self.file.column(self.roles[role])).cast(pa.string()), ""))
 
     def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
-        """Distinct texts of a role's column and the code of each row; an empty cell is a problem."""
+        """Return the distinct texts of a role's column and the code of each row; empty cells are noted."""
         words, codes = coding(self.column(role))
         self.refuse_empty(role, words, codes, np.arange(codes.size))
         if name:
@@ -229,13 +228,13 @@ class Cells:
         return texts.tolist(), place[codes]
 
     def refuse_empty(self, role: str, words: Sequence[str], codes: Ints, rows: Ints) -> None:
-        """Note the rows whose cell of a role is empty."""
+        """Note the rows with an empty cell in a role's column."""
         if "" in words:
             empty = np.unique(rows[codes == words.index("")])
             self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
 
     def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
-        """Names as reports can carry them: what stands for something in a claim's name is written otherwise."""
+        """Replace characters of names that have a meaning in claim ids; invalid or ambiguous names are noted."""
         labels = [word.translate(NAMES) for word in words]
         for k in [k for k, word in enumerate(labels) if len(word) > 120 or not word.isprintable()][:LISTED]:
             what = f"a name has 1 to 120 printable characters ({len(labels[k]):,} in {labels[k]!r:.40}); rename it"
@@ -249,20 +248,20 @@ class Cells:
         return labels
 
     def at(self, row: int, role: str = "") -> str:
-        """Where a row stands, and the column of a role, or a column."""
+        """Format the place of a row, with a column given by role or name."""
         return self.file.where(row) + (f", {self.roles.get(role, role)}" if role else "")
 
     def is_score(self, name: str) -> bool:
-        """Whether a column holds numbers, or words for pass and fail, and nothing else."""
+        """True if a column has only numbers, or only words for pass and fail."""
         return self.is_number(name) or (bool(labels := self.labels(name)) and {*labels} <= {*_PASS, *_FAIL})
 
     def is_number(self, name: str) -> bool:
-        """Whether a column holds numbers, or text of which all that is there is numbers."""
+        """True if all non-missing cells of a column are numbers, and there is at least one."""
         values, bad = self.parsed(name)
         return not bad.any() and not np.isnan(values).all()
 
     def parsed(self, name: str) -> tuple[Floats, Bools]:
-        """A column as numbers, NaN where there is none, and the rows that hold something else."""
+        """Return a column as numbers (NaN if missing), and the mask of rows with other content."""
         if name in self._numbers:
             return self._numbers[name]
         column = _flat(self.file.column(name))
@@ -284,7 +283,7 @@ class Cells:
         return self._numbers[name]
 
     def labels(self, name: str) -> list[str]:
-        """The distinct words of a column that are no missing value, in lower case; a few."""
+        """Return up to 50 distinct non-missing words of a column, in lower case."""
         column = self.rows.column(name)
         if pa.types.is_nested(column.type):
             return []
@@ -292,7 +291,7 @@ class Cells:
         return [word for word in words[:50].to_pylist() if word is not None and word not in _MISSING]
 
     def scores(self, name: str) -> Floats:
-        """A column of scores: numbers, or two labels as 1 and 0."""
+        """Return a column of scores; words for pass and fail become 1 and 0, other text is noted."""
         self.used.add(name)
         values, bad = self.parsed(name)
         if not bad.any():
@@ -305,7 +304,7 @@ class Cells:
             self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
                                f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
-        alike: dict[str, list[int]] = {}  # rows of one text, and those with a decimal comma
+        alike: dict[str, list[int]] = {}  # rows by text, those with a decimal comma under ","
         for row in np.flatnonzero(bad).tolist():
             seen = cells[row].as_py().strip()
             alike.setdefault("," if _COMMA.fullmatch(seen) else seen, []).append(row)
@@ -327,66 +326,66 @@ def _plain(name: str) -> str:
 
 
 def _parts(roles: Mapping[str, str]) -> set[str]:
-    """The columns that some roles are read from."""
+    """Return the columns that roles are read from."""
     return {part for column in roles.values() for part in column.split("+")}
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names with commas, the first few of many."""
+    """Join names by commas; of many, list the first few."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _flat(column: Any) -> Any:
-    """A column without a dictionary."""
+    """Decode a dictionary column."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _whole(column: Any) -> Any:
-    """A column in one piece."""
+    """Combine the chunks of a column."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 class Coded(NamedTuple):
-    """A column of text: ``codes`` [n] are places in ``words`` (a pyarrow array), which may repeat or never occur."""
+    """A text column: ``codes`` [n] are indices into ``words`` (a pyarrow array, with possible repeats or unused)."""
 
     words: Any
     codes: Ints
 
 
 def coded(column: Any) -> Coded:
-    """A column of any type as its distinct words and codes; what is empty is the empty word."""
+    """Encode a column of any type as distinct words and codes; nulls are the empty word."""
     encoded = pc.fill_null(_flat(column).cast(pa.string()), "").dictionary_encode()
     encoded = _whole(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
     return Coded(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def coding(column: Any) -> tuple[list[str], Ints]:
-    """The distinct texts of a column, and the place of each row's among them."""
+    """Return the distinct texts of a column, and each row's index into them."""
     words, codes = coded(column)
     return words.to_pylist(), codes
 
 
-# Pairs of answers as scores: the share of comparisons that an agent won, and what became of both orders
+# Pairwise comparisons as scores: each agent's win rate, and consistency under order swap
 
 _TIES: Final = ("tie", "tied", "draw", "both", "neither", "equal", "same", "c", "inconsistent", "tie (bothbad)",
                 "bothbad", "both_bad", "0")  # fmt: skip
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
 _SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
 _SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
-"""What a verdict's label gives the text that was shown first."""
+"""Share of a win that a verdict's label gives the text in position 1."""
 
 _TEXTS: Final = {f"{what}_{side}": float(side in "a1") for what in ("agent", "model", "system") for side in "ab12"}
 _SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu", "1_swapped")
 _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 
 PairOrders = Mapping[str, int]
-"""Pairs that a judge saw in ``both`` orders: how many, and what became of them (``same_text``, ``same_place``,
-``first_place``, ``one_tie``)."""
+"""Number of pairs that a judge saw in ``both`` orders, and of those with each outcome (``same_text``,
+``same_place``, ``first_place``, ``one_tie``)."""
 
 
-def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, PairOrders]]:
-    """Shares of comparisons won: the orders of a pair are averaged first, then its opponents; a tie is one half."""
+def shares_of_wins(cells: ScoreTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
+    """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
     cells.problems.refuse()
@@ -415,7 +414,7 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     if twice:
         swapped = np.repeat([False, True], item.size)
         first, second, judge, item, rows = (np.tile(array, 2) for array in (first, second, judge, item, rows))
-    # which verdicts could not be read; where none could, that is a problem
+    # unreadable verdicts: a note, or a problem if none is readable
     unread = Counter[str]()
     for role, values in zip(columns, np.split(value, len(columns)), strict=True):
         labels, codes = coding(cells.column(role))
@@ -427,7 +426,7 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     elif lost:
         cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
     cells.problems.refuse()
-    of_low = np.where(first < second, value, 1 - value)  # what the agent gets whose name comes first
+    of_low = np.where(first < second, value, 1 - value)  # share of the agent that is first by name
     order, usable, a = (first > second) ^ swapped, ~np.isnan(of_low), len(agents)
     pair = ((judge * len(items) + item) * a + np.minimum(first, second)) * a + np.maximum(first, second)
     in_order = (pair * 2 + order)[usable]
@@ -439,17 +438,17 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
     where, at = np.unique(judge * len(items) + item, return_index=True)
-    scored = Scored(
+    scored = ScoreRecords(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
         rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
-    sitting = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
+    sitting = pair * item.size + rows if twice else pair  # both orders of a row belong together
     return scored, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
 
 
 def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
-    """Which rows show the second text first, and which of the words say so or the contrary; 1 beside 0 is a flag."""
+    """Return masks of the rows with swapped order, and of readable rows; if 0 occurs, 1 means swapped."""
     lower = pc.utf8_lower(words)
     flag = bool(pc.any(pc.equal(lower, "0")).as_py())
     swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
@@ -459,13 +458,13 @@ def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
-    """The distinct keys, and the mean of the values of each."""
+    """Return the distinct keys, and the mean value of each."""
     distinct, at = np.unique(keys, return_inverse=True)
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
-    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second."""
+def _won(cells: ScoreTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
+    """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
     words, codes = coding(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
     plain = [word.strip().lower() for word in words]
@@ -479,7 +478,7 @@ def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Mapping[str
 
 
 def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
-    """What became of the pairs that each judge saw in both orders; repeats of one order count in equal shares."""
+    """Count the outcomes of pairs that each judge saw in both orders; repeats of one order have equal weights."""
     keys, at = np.unique(pair, return_inverse=True)
     with np.errstate(invalid="ignore"):
         (won, tie, lost), (won_too, tie_too, lost_too) = (

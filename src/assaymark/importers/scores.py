@@ -1,4 +1,4 @@
-"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in."""
+"""Read arbitrary score tables: detect their layout from the columns, and record the assumptions made."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from assaymark.errors import LISTED, InputError, Problem
 from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
 from assaymark.importers.roles import (
     NAMES,
-    Cells,
     Floats,
     Ints,
     PairOrders,
-    Scored,
+    ScoreRecords,
+    ScoreTable,
     Wanted,
     coding,
     listed,
     shares_of_wins,
 )
-from assaymark.rows import Rows
+from assaymark.rows import FileRows
 from assaymark.text import count_of
 
-Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
+Layout = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
 
 SCALES: Final = ((0.0, 1.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0))
-"""Scales that are recognised by their values, smallest first."""
+"""Scales that are recognised from the values, smallest first."""
 
 _MARKS: Final = ("one row a score", "one column a criterion", "one column a judge")
 
-_SLIPS, _CODES = 0.02, 0.1  # of scores, at most so many may be slips, or codes of missing ones
+_SLIPS, _CODES = 0.02, 0.1  # maximum shares of scores that count as typing errors, or as missing-value codes
 
 NO_SCORE: Final = -1.0
-"""What many tools write where a reply could not be read; a score on no scale here, so it counts as missing."""
+"""The code of many tools for an unreadable reply. It lies on no scale here, so it counts as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresRead:
-    """A table as it was understood.
+    """A parsed score table.
 
-    ``table`` has the documented columns; ``roles`` maps a role to the column it was read from; ``read`` says it in one
-    line, ``filled`` what was assumed where the table is silent, ``left`` what was not used or counted, each a sentence.
-    ``families`` are makers by judge, ``choices`` what was chosen with the scores at hand, ``dropped`` the judges that
-    were left out by choice. ``levels`` says whether
-    scores are marks on the scale; a share of comparisons is none. ``row`` is the source row of each of the table.
-    ``people`` are grades of people outside the panel: by trajectory, then by column and criterion ("" where a row has
-    no criterion). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` says who fixed them.
+    ``table`` has the documented columns; ``roles`` maps a role to its source column; ``read`` is a summary in one line,
+    ``filled`` lists the assumptions made, and ``left`` what was not used or counted, as sentences.
+    ``families`` are vendors by judge, ``choices`` are the choices made after the scores were known, ``dropped`` the
+    judges that were left out by choice. ``levels`` is True
+    if scores are marks on the scale; win rates are not. ``row`` is the source row of each row of the table.
+    ``people`` are grades of people outside the panel: by trajectory, then by column and criterion ("" if a row has
+    no criterion). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` names who fixed them.
     """
 
     table: pa.Table
-    shape: Shape
+    shape: Layout
     roles: Mapping[str, str]
     dimensions: tuple[str, ...]
     scale: tuple[float, float]
@@ -78,7 +78,7 @@ class ScoresRead:
 
 
 class UnnamedError(InputError):
-    """Numeric columns that nobody named; ``columns`` are those that may be ``wanted``: dimensions or judges."""
+    """Numeric columns without a name in the options; ``columns`` may be the ``wanted`` dimensions or judges."""
 
     def __init__(
         self, source: str, problems: Iterable[Problem], columns: Sequence[str], wanted: Literal["dimensions", "judges"]
@@ -87,9 +87,9 @@ class UnnamedError(InputError):
         self.columns, self.wanted = tuple(columns), wanted
 
 
-def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
-    """A raw table as scores in documented columns, or all that is wrong with it at once."""
-    reading, orders = _Reading(rows, wanted or Wanted()), dict[str, PairOrders]()
+def read_scores(rows: FileRows, wanted: Wanted | None = None) -> ScoresRead:
+    """Convert a raw table to scores in the documented columns; raises `InputError` with every problem."""
+    reading, orders = _TableParser(rows, wanted or Wanted()), dict[str, PairOrders]()
     shape = reading.shape()
     if shape in _MARKS:
         reading.need("agent", *(() if "trajectory" in reading.roles else ("item",)))
@@ -105,11 +105,11 @@ def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
     return reading.finish(shape, table, orders)
 
 
-class _Reading(Cells):
-    """One table on its way to scores."""
+class _TableParser(ScoreTable):
+    """Parser of one table."""
 
-    def shape(self) -> Shape:
-        """Which shape the table has."""
+    def shape(self) -> Layout:
+        """Detect the layout of the table."""
         roles, judges = self.roles, self.wanted.judges
         if "order_1" in roles and "order_2" in roles:
             return "pairs in both orders"
@@ -128,7 +128,7 @@ class _Reading(Cells):
         return "one column a criterion"
 
     def _judge(self) -> tuple[list[str], Ints]:
-        """Judges and the judge of each row; ``--judges`` names the one of a table without such a column."""
+        """Return the judges and each row's judge; ``--judges`` names the judge of a table without such a column."""
         if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
             self.problems.refuse()
             return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
@@ -137,13 +137,13 @@ class _Reading(Cells):
         return self.coded("judge", name=True)
 
     def _criteria(self) -> tuple[list[str], Ints]:
-        """Criteria and the criterion of each row, where a column tells it."""
+        """Return the criteria and each row's criterion, from a column if there is one."""
         if "dimension" in self.roles:
             return self.coded("dimension", name=True)
         return ["score"], np.zeros(self.rows.num_rows, dtype=np.int64)
 
-    def long(self) -> Scored:
-        """One row a score."""
+    def long(self) -> ScoreRecords:
+        """Parse a table with one row per score."""
         judges, judge = self._judge()
         scores = self.scores(self.roles["score"])
         dimensions, dimension = self._criteria()
@@ -161,8 +161,8 @@ class _Reading(Cells):
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
 
-    def by_criterion(self) -> Scored:
-        """One column a criterion."""
+    def by_criterion(self) -> ScoreRecords:
+        """Parse a table with one column per criterion."""
         chosen = list(self.wanted.dimensions or ())
         numeric = [name for name in self.free() if self.is_number(name)]
         if not chosen:
@@ -189,8 +189,8 @@ class _Reading(Cells):
             judges, np.tile(judge, k), dimensions, np.repeat(np.arange(k), n), scores, np.tile(np.arange(n), k)
         )
 
-    def by_judge(self) -> Scored:
-        """One column a judge."""
+    def by_judge(self) -> ScoreRecords:
+        """Parse a table with one column per judge."""
         columns = sorted(self.wanted.judges or [name for name in self.free() if maker_of(name) or is_person(name)])
         self.problems.refuse()
         others = [name for name in self.free() if name not in columns and self.is_score(name)]
@@ -205,7 +205,7 @@ class _Reading(Cells):
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(column) for column in columns])
         dimensions, dimension = self._criteria()
-        given = ~np.isnan(scores)  # an empty cell is no row: nobody can tell whether that judge was asked
+        given = ~np.isnan(scores)  # an empty cell is skipped, as the judge may not have been asked
         if none := n - int(given.reshape(k, n).any(axis=0).sum()):
             self.left.append(f"{count_of(none, 'rows')} {'have' if none > 1 else 'has'} no score of any judge")
         given |= not given.any()
@@ -217,8 +217,8 @@ class _Reading(Cells):
     def _gather(
         self, judges: Sequence[str], judge: Ints, dimensions: Sequence[str], dimension: Ints, scores: Floats,
         rows: Ints,
-    ) -> Scored:  # fmt: skip
-        """One record for each item, agent, judge and trial, from one row for each score."""
+    ) -> ScoreRecords:  # fmt: skip
+        """Group scores into one record for each item, agent, judge and trial."""
         agents, agent = self.coded("agent", name=True)
         items, item = self.coded("item" if "item" in self.roles else "trajectory")
         item, agent = item[rows], agent[rows]
@@ -237,7 +237,7 @@ class _Reading(Cells):
         again = np.zeros(key.size, dtype=bool)
         again[order[1:]] = (key[order][1:] == key[order][:-1]) & (d[order][1:] == d[order][:-1])
         if again.any():
-            # the same score is said and left out, another one is a problem
+            # an equal duplicate is left out with a note, a different score is a problem
             last, this = order[:-1][again[order[1:]]], order[1:][again[order[1:]]]
             same = (scores[this] == scores[last]) | (np.isnan(scores[this]) & np.isnan(scores[last]))
             other = zip(this[~same].tolist(), last[~same].tolist(), strict=True)
@@ -258,13 +258,13 @@ class _Reading(Cells):
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
         matrix = np.full((records.size, len(dimensions)), np.nan)
         matrix[at[~again], d[~again]] = scores[~again]
-        return Scored(
+        return ScoreRecords(
             items, item[first], agents, agent[first], list(judges), judge[first], trial[first] + 1, list(dimensions),
             matrix, rows[first],
         )  # fmt: skip
 
     def _trials(self, result: Ints, scores: Floats, rows: Ints) -> Ints:
-        """The trial of each score from 0: the column's, or repeats numbered in an order that the file does not set."""
+        """Return the trial of each score from 0: from a column, or repeats numbered independently of the row order."""
         if "trial" in self.roles:
             self.used.add(self.roles["trial"])
             values, bad = self.parsed(self.roles["trial"])
@@ -286,7 +286,7 @@ class _Reading(Cells):
         if size.max(initial=1) == 1:
             return np.zeros(result.size, dtype=np.int64)
         rank = np.arange(result.size) - np.repeat(starts, size)
-        # Which repeat is called the first must not depend on its score, nor on where its row stands.
+        # The numbering of repeats must depend neither on their scores nor on the row order.
         turn = np.array([zlib.crc32(str(code).encode()) % k if k > 1 else 0
                          for code, k in zip(result[order][starts].tolist(), size.tolist(), strict=True)])  # fmt: skip
         trial = np.empty_like(result)
@@ -295,8 +295,8 @@ class _Reading(Cells):
         self.filled.append(f"{n:,} result{'s' * (n != 1)} given more than once (up to {most} times), read as trials")
         return trial
 
-    def finish(self, shape: Shape, scored: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
-        """The table in its documented columns, with all that was understood of it."""
+    def finish(self, shape: Layout, scored: ScoreRecords, orders: Mapping[str, PairOrders]) -> ScoresRead:
+        """Build the result: the table in the documented columns, with roles, notes and choices."""
         choices = self.choices
         judges = () if shape == "one column a judge" else self.wanted.judges or ()
         for flag, names in (("--without", self.wanted.without), ("--judges", judges)):
@@ -316,7 +316,7 @@ class _Reading(Cells):
         table = self._table(scored, families)
         people, pi, pi_by = self._people(table, scored, scale), dict[str, float](), ""
         if self.human and "pi" in self.roles:
-            # the probability with which each cycle could be drawn for people to grade, and who fixed them
+            # the inclusion probability of each cycle in the human sample, and who fixed it
             self.used.add(self.roles["pi"])
             values, bad = self.parsed(self.roles["pi"])
             off = bad | np.isnan(values) | (values <= 0) | (values > 1)
@@ -348,8 +348,8 @@ class _Reading(Cells):
             {name: one for name, one in orders.items() if name in chosen}, scored.row, people, pi, pi_by if pi else "",
         )  # fmt: skip
 
-    def _scale(self, scored: Scored) -> tuple[float, float]:
-        """The scale that was declared, or the smallest known one whose ends both occur."""
+    def _scale(self, scored: ScoreRecords) -> tuple[float, float]:
+        """Return the declared scale, or the smallest known one whose ends both occur in the scores."""
         scores = scored.scores
         column = self.roles.get("score", listed(scored.dimensions))
         if np.isnan(scores).all():
@@ -369,7 +369,7 @@ class _Reading(Cells):
             return given
         whole = _told(scores)
         for least, most in SCALES if whole in (None, SCALES[-1]) else ():
-            # few scores far from all others are slips, or codes of missing ones, and tell no scale
+            # a few outlying scores are typing errors or missing-value codes, and say nothing about the scale
             off, n = (scores < least) | (scores > most), np.count_nonzero(~np.isnan(scores))
             rest, share = scores[~off & ~np.isnan(scores)], np.count_nonzero(off) / n
             away = np.maximum(least - scores, scores - most)[off]
@@ -386,7 +386,7 @@ class _Reading(Cells):
         parts |= {name: scores[scored.judge == k].ravel() for k, name in enumerate(scored.judges)}
         scales = {name: scale for name, values in parts.items() if (scale := _told(values)) is not None}
         guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
-        # parts that can hardly be on the scale of the whole: each fills a smaller one from end to end
+        # parts that are probably on another scale: each uses a smaller one from end to end
         others = {
             name: scale for name, scale in scales.items()
             if scale != whole and np.count_nonzero(~np.isnan(parts[name])) >= 20
@@ -398,7 +398,7 @@ class _Reading(Cells):
             what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
             self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
         elif whole is None and self.unread:
-            pass  # what could not be read may be what tells the scale
+            pass  # the scale may follow from the unreadable scores
         elif whole is None:
             what = f"scores run from {low:g} to {high:g}, which does not tell the scale"
             self.problems.add(column, f"{what}; declare it, as in {flag}")
@@ -406,14 +406,14 @@ class _Reading(Cells):
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
 
-    def _place(self, scored: Scored, record: int, criterion: int) -> str:
-        """Where a score stands: its row, and its column, which is that of the score, of its criterion or its judge."""
+    def _place(self, scored: ScoreRecords, record: int, criterion: int) -> str:
+        """Format the place of a score: its row, and the column of the score, criterion or judge."""
         names = ("score", scored.dimensions[criterion], scored.judges[scored.judge[record]])
         known = (name for name in names if name in self.roles or name in self.rows.column_names)
         return self.at(int(scored.row[record]), next(known, ""))
 
-    def _families(self, scored: Scored) -> tuple[dict[str, str], bool]:
-        """The maker of each judge: given, a column's, or by its name; a judge without one is a family of its own."""
+    def _families(self, scored: ScoreRecords) -> tuple[dict[str, str], bool]:
+        """Return each judge's vendor from the options, a column, or its name, else itself; True if all are known."""
         given = dict(self.wanted.family)
         self.unknown("--family", "judge or agent", given, sorted({*scored.judges, *scored.agents}))
         column = self._by_owner("family", scored, scored.judge, scored.judges)
@@ -437,8 +437,8 @@ class _Reading(Cells):
             self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
         return makers, not unknown
 
-    def _by_owner(self, role: str, scored: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
-        """What a column says of each judge or agent; two values for one are a problem."""
+    def _by_owner(self, role: str, scored: ScoreRecords, code: Ints, names: Sequence[str]) -> dict[str, str]:
+        """Return a column's value for each judge or agent; two different values are noted."""
         if role not in self.roles:
             return {}
         words, values = coding(self.column(role))
@@ -453,8 +453,8 @@ class _Reading(Cells):
             firsts[name] = word, row
         return {name: word for name, (word, _) in firsts.items()}
 
-    def _table(self, scored: Scored, families: Mapping[str, str]) -> pa.Table:
-        """The documented columns."""
+    def _table(self, scored: ScoreRecords, families: Mapping[str, str]) -> pa.Table:
+        """Build the documented columns."""
 
         def names(words: Sequence[str], codes: Ints) -> Any:
             return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words, pa.string()))
@@ -477,7 +477,7 @@ class _Reading(Cells):
             columns["cycle"] = self._of_rows("cycle", scored.row)
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", scored.row)
-            # an item lies in one cluster
+            # each item must lie in one cluster
             words, codes = coding(columns["cluster"])
             self.refuse_empty("cluster", words, codes, scored.row)
             first = np.full(len(scored.items), -1, dtype=np.int64)
@@ -516,9 +516,9 @@ class _Reading(Cells):
         return pa.table(columns)
 
     def _people(
-        self, table: pa.Table, scored: Scored, scale: tuple[float, float]
+        self, table: pa.Table, scored: ScoreRecords, scale: tuple[float, float]
     ) -> dict[str, dict[tuple[str, str], float]]:
-        """What people gave each answer, in any of its rows; two grades of one person for one answer are a problem."""
+        """Return people's grades of each answer; two different grades of one person for one answer are noted."""
         grades: dict[str, dict[tuple[str, str], float]] = {}
         if not self.human or "agent" not in self.roles:
             return grades
@@ -550,8 +550,8 @@ class _Reading(Cells):
         column = self.column(role)
         return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
 
-    def _lengths(self, scored: Scored, place: Ints) -> Ints | None:
-        """Words of the text of each record, where one column tells and every judge saw the same text."""
+    def _lengths(self, scored: ScoreRecords, place: Ints) -> Ints | None:
+        """Return the words of each record's text; None without a column, or if it differs between rows of an answer."""
         if "length" in self.roles:
             self.used.add(self.roles["length"])
             values, bad = self.parsed(self.roles["length"])
@@ -577,7 +577,7 @@ _SHOWN: Final = ("agent", "agent_a", "agent_b", "judge", "item", "trajectory", "
 
 
 def _told(values: Floats) -> tuple[float, float] | None:
-    """The smallest known scale that holds all values and of which both ends occur; None where there is none."""
+    """Return the smallest known scale that contains all values and whose ends both occur; None if there is none."""
     seen = values[~np.isnan(values)]
     if not seen.size:
         return None

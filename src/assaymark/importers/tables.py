@@ -1,4 +1,4 @@
-"""Rows from anybody's file, and from the logs of well-known evaluation tools, which are known by their content."""
+"""Read rows from arbitrary files, and from logs of common evaluation tools, which are detected by their content."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.rows import Recognised, Rows, Where, leave_out, read
+from assaymark.rows import FileRows, PlaceOf, Recognised, leave_out, read
 
-__all__ = ["FORMATS", "Format", "Rows", "read_rows"]
+__all__ = ["FORMATS", "FileRows", "Format", "read_rows"]
 
 Object = Mapping[str, Any]
-Made = Iterator[tuple[int, dict[str, Any]]]
+RowStream = Iterator[tuple[int, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One tool: the keys that each of its objects has, which keys are read, what is said of it, how rows are made."""
+    """Log format of one tool: its required keys, the keys that are read, a note, and the conversion to rows."""
 
     name: str
     reads: frozenset[str]
     said: str
     needs: tuple[str, ...]
     looks: Callable[[Any], bool]
-    to_rows: Callable[[Any, str], Made]
+    to_rows: Callable[[Any, str], RowStream]
 
 
 FORMATS: list[Format] = []
-"""The tools whose logs are known, in the sequence in which they are tried."""
+"""Known log formats, in the order in which they are tried."""
 
 
 def _has(tree: Any, *keys: str) -> bool:
-    """Whether the first object of a list has some keys."""
+    """True if the first object of a list has these keys."""
     return isinstance(tree, list) and bool(tree) and isinstance(tree[0], dict) and {*keys} <= tree[0].keys()
 
 
 def _format(
     name: str, reads: str, note: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
-) -> Callable[[Callable[[Any, str], Made]], None]:
-    """Adds the reader of a tool's objects to `FORMATS`; keys are words."""
+) -> Callable[[Callable[[Any, str], RowStream]], None]:
+    """Decorator that adds a tool's format to `FORMATS`; ``reads`` and ``needs`` are keys separated by spaces."""
     keys = tuple(needs.split())
 
-    def add(to_rows: Callable[[Any, str], Made]) -> None:
+    def add(to_rows: Callable[[Any, str], RowStream]) -> None:
         test = looks or (lambda tree: _has(tree, *keys))
         FORMATS.append(Format(name, frozenset(reads.split()), note, keys, test, to_rows))
 
@@ -64,8 +64,8 @@ def _format(
 
 def read_rows(
     source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
-) -> Rows:
-    """The rows of anybody's file."""
+) -> FileRows:
+    """Read the rows of a file of any supported kind, or of a folder with logs of one tool."""
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name, keep_going=keep_going)
     try:
@@ -91,13 +91,13 @@ def read_rows(
             rows = read(json.dumps([row for _, row in flat]).encode(), name)
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
             notes, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
-            return Rows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
+            return FileRows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
-def _folder(path: Path, name: str, keep_going: bool) -> Rows:
-    """The rows of all logs of one tool in a folder and in those below it; every other file is named."""
-    logs: list[Rows] = []
+def _folder(path: Path, name: str, keep_going: bool) -> FileRows:
+    """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
+    logs: list[FileRows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
         if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
@@ -118,7 +118,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
     sizes = np.cumsum([0, *map(len, logs)])
     notes = dict.fromkeys(line for rows in logs for line in rows.said)
     notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
-    return Rows(
+    return FileRows(
         name, pa.concat_tables([rows.table for rows in logs], promote_options="default"),
         np.concatenate([rows.line for rows in logs]), logs[0].unit, logs[0].format, tuple(notes),
         hashlib.sha256("".join(rows.sha256 for rows in logs).encode()).hexdigest(),
@@ -126,8 +126,8 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
     )  # fmt: skip
 
 
-def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recognised | None:
-    """The rows of a tree that one of `FORMATS` knows."""
+def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Recognised | None:
+    """Convert a JSON tree of one of `FORMATS` to rows; None if none matches."""
     tool = next((kind for kind in FORMATS if kind.looks(tree)), None)
     if tool is None:
         return None
@@ -162,11 +162,11 @@ def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recog
     return tool.name, rows, tuple(notes)
 
 
-_TEXTS: Final = {"judgment", "filtered_resps"}  # keys by which a tool is known, and which are not read
+_TEXTS: Final = {"judgment", "filtered_resps"}  # keys that identify a tool but are not read
 
 
 def _turn(record: Object) -> dict[str, Any]:
-    """What MT-Bench's files have in common; a judge goes by its model: MT-Bench writes model and prompt template."""
+    """Return the common fields of MT-Bench rows; a judge is named by its model, without the prompt template."""
     question, judge = record["question_id"], record.get("judge")
     return {
         "item": f"{question} turn {record['turn']}" if "turn" in record else str(question), "cluster": question,
@@ -174,8 +174,8 @@ def _turn(record: Object) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _counted(rows: list[tuple[int, dict[str, Any]]]) -> Made:
-    """Rows with the number of the trial, where one item, agent and judge occurs several times."""
+def _counted(rows: list[tuple[int, dict[str, Any]]]) -> RowStream:
+    """Yield rows with trial numbers, which count repeats of one item, agent and judge."""
     seen: Counter[tuple[Any, ...]] = Counter()
     for _, row in rows:
         key = (row["item"], row["agent"], row["judge"])
@@ -188,7 +188,7 @@ _GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
 def _inspect_log(tree: Any, name: str) -> Any:
-    """An Inspect AI log through its own reader."""
+    """Read an Inspect AI log with Inspect's own reader."""
     try:
         read_eval_log = import_module("inspect_ai.log").read_eval_log
     except ImportError:
@@ -198,12 +198,12 @@ def _inspect_log(tree: Any, name: str) -> Any:
 
 
 def _ended(status: Any) -> tuple[str, ...]:
-    """What is said of a log whose run did not come to its end: samples may lack."""
+    """Return a note if the run of a log did not finish, because samples may be missing."""
     return () if status == "success" else (f"its run ended with status {str(status)!r:.40}; samples may be missing",)
 
 
-def _inspect_rows(log: Any) -> Made:
-    """Its scores; C, I, P and N are 1, 0, one half and 0 as in its accuracy."""
+def _inspect_rows(log: Any) -> RowStream:
+    """Yield the scores of an Inspect AI log; C, I, P and N are 1, 0, 0.5 and 0, as in its accuracy."""
     for place, sample in enumerate(log.samples or ()):
         for scorer, score in (sample.scores or {}).items():
             values = score.value if isinstance(score.value, dict) else {"": score.value}
@@ -222,12 +222,12 @@ def _inspect_rows(log: Any) -> Made:
     looks=lambda tree: isinstance(tree, dict) and {"eval", "samples", "status"} <= tree.keys()
     and isinstance(tree["eval"], dict),
 )  # fmt: skip
-def _inspect(tree: Any, name: str) -> Made:
+def _inspect(tree: Any, name: str) -> RowStream:
     yield from _inspect_rows(_inspect_log(tree, name))
 
 
 def _results(tree: Any) -> list[Any]:
-    """The results in a promptfoo file; empty for any other."""
+    """Return the results in a promptfoo file; empty for other files."""
     results = tree.get("results") if isinstance(tree, dict) else None
     rows = tree if isinstance(tree, list) else results.get("results") if isinstance(results, dict) else None
     return rows if isinstance(rows, list) else []
@@ -237,8 +237,8 @@ def _results(tree: Any) -> list[Any]:
     "promptfoo results", "results provider prompt promptIdx testIdx vars testCase gradingResult success score",
     "assertions are read as judges", looks=lambda tree: _has(_results(tree), "provider", "prompt", "success", "score"),
 )  # fmt: skip
-def _promptfoo(tree: Any, _: str) -> Made:
-    """A system is a provider, with its prompt where there are several; assertions are judges, by metric or type."""
+def _promptfoo(tree: Any, _: str) -> RowStream:
+    """Yield promptfoo rows: an agent is a provider (with prompt if several), a judge an assertion's metric or type."""
     results = _results(tree)
     prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
     tests: dict[str, int] = {}
@@ -267,8 +267,8 @@ def _promptfoo(tree: Any, _: str) -> Made:
     "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position",
     "instruction generator_1 generator_2 preference",
 )  # fmt: skip
-def _alpaca(tree: Sequence[Object], _: str) -> Made:
-    """A preference of 1 is output_1 and of 2 output_2, 1.5 (0 in old files) a tie; between them weighted verdicts."""
+def _alpaca(tree: Sequence[Object], _: str) -> RowStream:
+    """Yield AlpacaEval rows: preference 1 is output_1, 2 output_2, 1.5 (0 in old files) a tie, others are weighted."""
     items: dict[str, int] = {}
     for place, record in enumerate(tree):
         names, given = (str(record["generator_1"]), str(record["generator_2"])), record.get("preference")
@@ -288,7 +288,7 @@ def _alpaca(tree: Sequence[Object], _: str) -> Made:
     "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline",
     "games model judge",
 )  # fmt: skip
-def _arena_hard(tree: Sequence[Object], _: str) -> Made:
+def _arena_hard(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
         model, baseline = str(record["model"]), str(record.get("baseline") or "baseline")
         for order, game in enumerate(record["games"], start=1):
@@ -306,7 +306,7 @@ def _arena_hard(tree: Sequence[Object], _: str) -> Made:
     "MT-Bench pairwise judgments", "judge turn", "winners name models, and game 2 shows model_2 first",
     "question_id model_1 model_2 g1_winner g2_winner",
 )  # fmt: skip
-def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
+def _mt_bench_pair(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
         names, turn = {"model_1": str(record["model_1"]), "model_2": str(record["model_2"])}, _turn(record)
         for order, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
@@ -319,8 +319,8 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
 
 
 @_format("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
-def _mt_bench_single(tree: Sequence[Object], _: str) -> Made:
-    """A score of -1 is a reply that FastChat could not read."""
+def _mt_bench_single(tree: Sequence[Object], _: str) -> RowStream:
+    """Yield MT-Bench rows; FastChat's score of -1 is an unreadable reply."""
     for place, record in enumerate(tree):
         score, turn = record["score"] if record["score"] != -1 else None, _turn(record)
         yield place, {"item": turn["item"], "agent": str(record["model"]), "judge": turn["judge"], "score": score,
@@ -338,8 +338,8 @@ _HARNESS: Final = frozenset({
     "metrics are read as judges, and the system is called after the folder that holds the file",
     "doc_id filtered_resps",
 )  # fmt: skip
-def _harness(tree: Sequence[Object], name: str) -> Made:
-    """The harness writes ``MODEL/samples_TASK_TIME.jsonl`` for a model and a task, without the model's name in it."""
+def _harness(tree: Sequence[Object], name: str) -> RowStream:
+    """Yield rows of ``MODEL/samples_TASK_TIME.jsonl``, in which only the folder names the model."""
     path = Path(name)
     agent = path.parent.name or path.name.split(".")[0]
     task = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\d.*)?\.jsonl", path.name)
@@ -358,8 +358,8 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     "OpenAI evals log", "spec sample_id type data run_id event_id", "matches and metrics are read as judges",
     looks=lambda tree: _has(tree, "spec") or _has(tree, "run_id", "event_id", "sample_id", "type"),
 )  # fmt: skip
-def _openai_evals(tree: Sequence[Object], _: str) -> Made:
-    """Events of the types match and metrics; a match is 1 or 0, and each number of a metrics event is a judge."""
+def _openai_evals(tree: Sequence[Object], _: str) -> RowStream:
+    """Yield rows of match events (1 or 0) and metrics events, in which each number is a judge."""
     spec: Object = next((event["spec"] for event in tree if isinstance(event.get("spec"), dict)), {})
     agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))
     rows = []

@@ -1,4 +1,4 @@
-"""A checked log of pairwise verdicts in columns of codes: a million rows in a moment."""
+"""A validated log of pairwise verdicts, stored as integer code columns for speed."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from assaymark.importers.roles import Coded, Ints
 from assaymark.records import JSON, PairCall, PairCondition, SlotVerdict
 
 VERDICTS: Final[tuple[SlotVerdict, ...]] = get_args(SlotVerdict)
-"""The slot verdicts in the order of their codes 0..4."""
+"""Slot verdicts in the order of their codes 0..4."""
 
 CALLS_CONDITION: Final[PairCondition] = "different_subset"
-"""The condition under which the calls of a log are recorded. No log guarantees that its two texts are equally good."""
+"""Condition of the calls of a log. No log guarantees that its two texts are equally good."""
 
 Seen = Literal["all", "some", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
-    """How many pairs of a judge were asked in ``both`` orders, and how many in ``one`` only; each trial counts."""
+    """Number of pairs that a judge saw in ``both`` presentation orders, and in ``one`` only; each trial counts."""
 
     both: int
     one: int
 
     @property
     def seen(self) -> Seen:
-        """Whether all pairs, some or none have both orders."""
+        """Return whether all, some or none of the pairs have both orders."""
         if not self.both:
             return "none"
         return "some" if self.one else "all"
@@ -92,7 +92,7 @@ class VerdictLog:
 
     @property
     def provenance(self) -> dict[str, JSON]:
-        """Where the calls are from and how they were read, for a record."""
+        """Source of the calls and the settings with which they were read, as JSON."""
         return {
             "file": self.source, "sha256": self.sha256, "format": self.format, "rows": self.rows,
             "filtered": self.filtered, "duplicates": self.duplicates, "columns": dict(self.columns),
@@ -101,7 +101,7 @@ class VerdictLog:
         }  # fmt: skip
 
     def __len__(self) -> int:
-        """Calls."""
+        """Return the number of calls."""
         return self.judge.size
 
     @property
@@ -111,39 +111,39 @@ class VerdictLog:
 
     @property
     def trial_of_pair(self) -> Ints:
-        """Pair and trial in one code [n]: what two orders are compared within."""
+        """Code of pair and trial [n]; the two orders with equal codes are compared."""
         return self.pair * len(self.trials) + self.trial
 
     @property
     def call(self) -> Ints:
-        """Pair, trial and order in one code [n]: two judges answered the same call if it is equal."""
+        """Code of pair, trial and order [n]; two judges with equal codes answered the same call."""
         return self.trial_of_pair * 2 + self.order
 
     @property
     def slot_contents(self) -> Ints:
-        """The contents that stood in slots 1 and 2 [n, 2]."""
+        """The contents in slots 1 and 2 [n, 2]."""
         both = self.pair_contents[self.pair]
         return np.where(self.order[:, None] == 0, both, both[:, ::-1])
 
     @property
     def chosen(self) -> Ints:
-        """The content that each call prefers [n], -1 where it prefers none."""
+        """The preferred content of each call [n], -1 if none."""
         slot = np.minimum(self.verdict, 1)
         return np.where(self.verdict < 2, self.slot_contents[np.arange(len(self)), slot], -1)
 
     @property
     def orders(self) -> Mapping[str, OrderCounts]:
-        """For each judge, how many pairs have both orders."""
+        """For each judge, the number of pairs with both orders and with one."""
         counts = zip(self.judges, self.both.tolist(), self.single.tolist(), strict=True)
         return {judge: OrderCounts(both, single) for judge, both, single in counts}
 
     @property
     def both_orders(self) -> Seen:
-        """Whether all pairs, some or none were asked in both orders; without any, position cannot be told from text."""
+        """Return whether all, some or none of the pairs have both orders; if none, position bias cannot be measured."""
         return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
 
     def pair_name(self, pair: int) -> str:
-        """The pair's id in the file, or question and contents as a JSON list: no two pairs share it."""
+        """Return the pair's id in the file, or question and contents as a JSON list, which is unique."""
         if self.pair_ids is not None:
             return self.pair_ids[pair]
         u, v = self.pair_contents[pair].tolist()
@@ -152,7 +152,7 @@ class VerdictLog:
 
 
 def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
-    """One judge's calls as records, for logs small enough to hold them: about a microsecond and a kilobyte each."""
+    """Convert one judge's calls to records, each of about a kilobyte, so only for small logs."""
     if judge not in log.judges:
         raise UnknownNameError("judge", judge, log.judges)
     rows = np.flatnonzero(log.judge == log.judges.index(judge))
@@ -166,13 +166,13 @@ def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
 
 
 BLANKS: Final = " \t\n\v\f\r"
-"""What is dropped around a cell."""
+"""Whitespace that is trimmed from cells."""
 
 _LARGEST_CODE: Final = (1 << 63) - 1
 
 
 def sorted_codes(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:
-    """The distinct words of some columns, trimmed and sorted, and each column as places among them."""
+    """Return the distinct trimmed words of some columns, sorted, and each column as indices into them."""
     words = pc.ascii_trim(pa.concat_arrays([column.words for column in columns]), BLANKS)
     used = np.zeros(len(words), dtype=bool)
     starts = np.cumsum([0, *(len(column.words) for column in columns)])
@@ -187,7 +187,7 @@ def sorted_codes(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]
 
 
 def dense(codes: Ints) -> tuple[Ints, Ints]:
-    """The distinct numbers in a column in ascending order, and the place of each row's number among them."""
+    """Return the distinct numbers of a column in ascending order, and each row's index into them."""
     if not codes.size:
         return codes, codes
     encoded = pa.array(codes).dictionary_encode()  # hashing is several times as fast as sorting all rows
@@ -199,7 +199,7 @@ def dense(codes: Ints) -> tuple[Ints, Ints]:
 
 
 def joined(columns: Sequence[tuple[Ints, int]]) -> Ints:
-    """Several codes, each with its number of codes, as one that sorts as they do, the first column counting most."""
+    """Combine code columns, given with their sizes, into one column with the same lexicographic order."""
     whole, room = columns[0]
     for codes, size in columns[1:]:
         if room > _LARGEST_CODE // max(size, 1):

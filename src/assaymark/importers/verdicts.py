@@ -1,4 +1,4 @@
-"""Logs of pairwise verdicts that were made elsewhere: from a file of any tool to checked columns of codes."""
+"""Read logs of pairwise verdicts from files of any tool, and validate them into code columns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
 from assaymark.importers.read import ShapeError, as_shape
-from assaymark.importers.report import Findings
+from assaymark.importers.report import TableProblems
 from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, coded, shown_swapped
-from assaymark.importers.tables import Rows, read_rows
+from assaymark.importers.tables import FileRows, read_rows
 from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, dense, joined, sorted_codes
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
@@ -49,7 +49,7 @@ SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "truth": ("truth", "human_winner", "gold_label"),
     }
 )  # fmt: skip
-"""Column names that are known without a map, the first that a file has is taken; case, spaces and dashes are free."""
+"""Column names that need no map; the first that a file has is used. Case, spaces and dashes are ignored."""
 
 LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
     {
@@ -59,29 +59,29 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
         "abstain": ("abstain", "abstention"), "invalid": ("invalid", "error"),
     },
 )  # fmt: skip
-"""Words that are known as verdicts without a map; case, spaces and dashes are free."""
+"""Verdict words that need no map; case, spaces and dashes are ignored."""
 
 VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
-"""The verdict of each known word."""
+"""Verdict of each known word."""
 _BAND: Final = r"^-?\d*\.?\d+(\.\.-?\d*\.?\d+)?$"
 _JOINTS: Final = re.compile(r"[ -]+")
 ORDERS: Final = frozenset({"order_1", "order_2"})
-"""The fields of two verdicts in one row."""
+"""Fields of two verdicts in one row."""
 
 
 class VerdictMap(BaseModel):
-    """Which column is what, which rows to read, and what the words of the verdict column mean.
+    """Column map of a verdict log: the column of each field, the rows to read, and the meanings of verdict words.
 
-    Every field is optional: a column that is not named here is looked for under its usual spellings (`SPELLINGS`), a
-    word that ``labels`` does not hold under `LABELS`. A column is a name, a dotted path into an object, or several
-    joined by ``+``. ``order_1`` and ``order_2`` are two verdicts in one row: on the pair as it is named, and with the
-    contents swapped. ``order`` says which content a row showed first, where rows name a pair in one way. ``truth``
-    names the better content, ``text_1`` and ``text_2`` the texts that were shown, where the slots hold names: equal
-    texts are null pairs. ``threshold`` reads a number as a verdict: above it slot ``above``, below it the other, on it
-    (or within ``"low..high"``) a tie. ``filter`` keeps the rows whose column has the value, or one of the values.
+    Every field is optional: columns that are not named here are found by their usual spellings (`SPELLINGS`), and words
+    that are not in ``labels`` by `LABELS`. A column is a name, a dotted path into an object, or several joined by
+    ``+``. ``order_1`` and ``order_2`` are two verdicts in one row: on the pair as named, and with the contents swapped.
+    ``order`` is the column with the content shown first, if rows always name a pair in the same way. ``truth`` names
+    the better content; ``text_1`` and ``text_2`` are the texts shown, if the slots have names: equal texts are null
+    pairs. ``threshold`` converts a number to a verdict: above it slot ``above``, below it the other, equal to it (or
+    within ``"low..high"``) a tie. ``filter`` selects the rows whose column has the value, or one of the values.
     ``judge_name`` is for a log of one judge without a column for it. ``verdict_names`` says what a verdict names:
-    slots, contents (1 and 2 are then those of the row as it is named), or, by default, whichever fits; a word that
-    could be both is then refused.
+    slots, contents (1 and 2 are then those of the row as named), or, by default, whichever matches; a word that
+    matches both is then an error.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,14 +116,14 @@ class VerdictMap(BaseModel):
 
     @property
     def wanted(self) -> dict[str, tuple[str, ...]]:
-        """The values that each column of ``filter`` may have, as text."""
+        """The allowed values of each column of ``filter``, as text."""
         return {
             column: tuple(map(str, values if isinstance(values, tuple) else (values,)))
             for column, values in self.filter.items()
         }
 
     def label(self, word: str) -> SlotVerdict | None:
-        """What a word means whatever its row holds; None for one that is not known."""
+        """Return the verdict of a word, independent of its row; None if it is not known."""
         if word in self.labels:
             return self.labels[word]
         number = math.nan
@@ -138,7 +138,7 @@ class VerdictMap(BaseModel):
 
 
 def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
-    """A map from keyword arguments, such as the flags of a command."""
+    """Build a map from keyword arguments, such as the options of a command."""
     try:
         return as_shape(VerdictMap, fields)
     except ShapeError as exc:
@@ -146,17 +146,17 @@ def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
 
 
 def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
-    """A map from its TOML."""
+    """Parse a map from TOML."""
     return verdict_map(source, **read_toml(text, source))
 
 
-def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[str, str]:
-    """The column of each of our fields; what is missing goes to ``findings``, with the closest column."""
+def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -> dict[str, str]:
+    """Return the column of each field; missing ones are added to ``findings``, with the closest column."""
     header = rows.table.column_names
     fields: dict[str, str] = {}
     plain = [plain_word(name) for name in header]
     both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
-    # our fields that the header has under one of their usual spellings, or the map
+    # fields for which the header has one of the usual spellings
     spelt = {field for field, names in SPELLINGS.items() if set(names) & set(plain)}
     two = spelt | {order for order in ORDERS if getattr(mapping, order)} >= ORDERS
     for field in (*SPELLINGS, "order", "text_1", "text_2"):
@@ -165,11 +165,11 @@ def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[st
             if is_there(rows, named, field, findings):
                 fields[field] = named
             continue
-        if field in ("slot_1", "slot_2"):  # slot 2 goes by the spelling of slot 1
+        if field in ("slot_1", "slot_2"):  # slot 2 uses the spelling of slot 1
             spelled = tuple(pair[field == "slot_2"] for pair in both) or spelled
         columns = [name for name in spelled if name in plain and header[plain.index(name)] not in fields.values()]
         if field == "verdict" and two:
-            continue  # both orders are in one row; what the log makes of them is not read
+            continue  # both orders are in one row; a combined verdict is ignored
         if field == "verdict" and len(columns) > 1:
             findings.add(field, f"could be any of {', '.join(columns)}; say which in the map: verdict = {columns[0]!r}")
         if columns:
@@ -194,8 +194,8 @@ def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[st
     return fields
 
 
-def is_there(rows: Rows, column: str, field: str, findings: Findings) -> bool:
-    """Whether a file has a column, after a note if it has not."""
+def is_there(rows: FileRows, column: str, field: str, findings: TableProblems) -> bool:
+    """True if a file has a column; otherwise a problem is added to ``findings``."""
     try:
         rows.column(column)
     except InputError as exc:
@@ -205,12 +205,12 @@ def is_there(rows: Rows, column: str, field: str, findings: Findings) -> bool:
 
 
 def plain_word(text: str) -> str:
-    """A name without what spellings differ in: case, spaces, dashes."""
+    """Normalise a name: lower case, with spaces and dashes as underscores."""
     return _JOINTS.sub("_", text.strip().lower())
 
 
 _TRIAL: Final = re.compile(r"(\d{1,9})(?:\.0*)?", re.ASCII)
-# Written right to left, or over other text: a name could look like another one on a page.
+# Bidirectional controls, by which a name could look like another one on a page.
 _TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNPRINTED: Final = ("Cc", "Zl", "Zp")
 _CLASH: Final = -2
@@ -220,21 +220,20 @@ _AGAIN: Final = "; if calls were repeated, name the column that counts them: tri
 def read_verdicts(
     source: Path | str, data: bytes | Path | None = None, mapping: VerdictMap | None = None, keep_going: bool = False
 ) -> VerdictLog:
-    """A log of pairwise verdicts from a file of any tool, checked; ``data``: the file, if ``source`` only names it.
+    """Read and validate a log of pairwise verdicts; ``data`` is the file if ``source`` is only its name.
 
-    Every kind of file that `assaymark.importers.tables.read_rows` knows, one row for each call: who judged (``judge``),
-    what was asked (``question``), which two contents were in slots 1 and 2 (``slot_1``, ``slot_2``), the ``verdict``,
-    and optionally the number of the repetition (``trial``), an id of the pair (``pair``) and the better content
-    (``truth``); or one row for both orders of a pair, with two verdicts. ``mapping`` says which column is what,
-    otherwise the usual spellings are looked for. A verdict names a slot, or a content, or is a tie, an abstention or
-    invalid. One text in both slots is a null pair. A log with one order only is no error, and the same call twice with
-    the same verdict counts once. ``keep_going`` leaves out the rows that cannot be read and says so. `InputError`:
-    everything wrong at once, each with its line.
+    The file is of any kind that `assaymark.importers.tables.read_rows` supports, with one row per call: ``judge``,
+    ``question``, the two contents in positions 1 and 2 (``slot_1``, ``slot_2``), the ``verdict``, and optionally the
+    repetition (``trial``), an id of the pair (``pair``) and the better content (``truth``); or one row with two
+    verdicts for both orders of a pair. ``mapping`` names the columns, which are otherwise found by their usual
+    spellings. A verdict names a slot or a content, or is a tie, an abstention or invalid. The same text in both slots
+    is a null pair. A log with only one order is valid, and a repeated call with the same verdict counts once.
+    ``keep_going`` leaves out unreadable rows with a note. `InputError` lists every problem with its line.
     """
     mapping = mapping or VerdictMap()
     name = str(source)
     rows = read_rows(Path(source) if data is None else data, name, delimiter=mapping.delimiter, keep_going=keep_going)
-    findings = Findings(name)
+    findings = TableProblems(name)
     fields = find_columns(rows, mapping, findings)
     filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", findings)]
     findings.refuse()
@@ -254,7 +253,7 @@ def read_verdicts(
         findings.add("filter", "no row passes every filter")
     findings.refuse()
     places = np.flatnonzero(keep)
-    calls = _Calls(rows, fields, places, mapping, findings)
+    calls = _CallColumns(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
     notes, again = rows.said, calls.line.size - chosen.size
     like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
@@ -290,17 +289,19 @@ def read_verdicts(
 
 
 def _then(first: Coded, second: Coded) -> tuple[Any, Ints]:
-    """The words of two columns, and the codes of the second among them."""
+    """Concatenate the words of two columns, and return the shifted codes of the second."""
     return pa.concat_arrays([first.words, second.words]), second.codes + len(first.words)
 
 
-class _Calls:
-    """The rows that could be read, one a call, in their sequence in the file: names, and one code a row in each column.
+class _CallColumns:
+    """The readable rows, one per call in file order, as names and columns of codes.
 
-    ``second`` says in which rows the contents were shown swapped, where rows name a pair in one way.
+    ``second`` is the mask of rows whose contents were shown in swapped order, or None.
     """
 
-    def __init__(self, rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: Findings) -> None:
+    def __init__(
+        self, rows: FileRows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: TableProblems
+    ) -> None:
         self.mapping, self.found, self.unit, self.line = mapping, found, rows.unit, rows.line[kept]
         columns = self._columns(rows, fields, kept)
         self.judges, (self.judge,) = sorted_codes([columns["judge"]])
@@ -321,7 +322,7 @@ class _Calls:
                 empty: Bools = code == (0 if names[0] == "" else -1)  # the empty name sorts before all others
                 bad |= empty
                 found.rows(empty, partial(lambda name, k: (self.at(k, name), fault), field))
-        # names of judges are printed on screens and pages, so they may not hold what is no character
+        # names of judges are displayed, so control characters are not allowed
         for place, name in enumerate(self.judges):
             wrong = next((c for c in name if unicodedata.category(c) in _UNPRINTED or c in _TURNING), None)
             if wrong is not None:
@@ -341,8 +342,8 @@ class _Calls:
         self._only(good & ~null)
         self._pair_up()
 
-    def _columns(self, rows: Rows, fields: Mapping[str, str], places: Ints) -> dict[str, Coded]:
-        """The cells of the rows that are kept; two verdicts in one row are two calls."""
+    def _columns(self, rows: FileRows, fields: Mapping[str, str], places: Ints) -> dict[str, Coded]:
+        """Return the columns of the selected rows; two verdicts in one row become two calls."""
         columns = {}
         for field, column in fields.items():
             words, codes = coded(rows.column(column))
@@ -359,7 +360,7 @@ class _Calls:
                 words, codes = _then(first, then)
                 columns[name] = Coded(words, np.concatenate([first.codes, codes]))
             self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], places.size)
-        elif "order" in columns:  # the slots as the column says that they were shown
+        elif "order" in columns:  # swap the slots of rows that were shown in swapped order
             labels, (code,) = sorted_codes([columns["order"]])
             self.second, readable = (of[code] for of in shown_swapped(pa.array(labels)))
             what = "must be ab or ba, or a flag"
@@ -370,17 +371,17 @@ class _Calls:
         return columns
 
     def _only(self, good: Bools) -> None:
-        """Leave out the rows that are not good."""
+        """Keep only the rows of a mask."""
         names = ("line", "judge", "question", "slot_1", "slot_2", "trial", "verdict", "truth")
         for column in (*names, *(("pair",) * (self.pair_ids is not None))):
             setattr(self, column, getattr(self, column)[good])
 
     def at(self, k: int | np.intp, field: str = "") -> str:
-        """The place of a row in words, and of one of its fields."""
+        """Format the place of a row, with a field if given."""
         return f"{self.unit} {self.line[k]}" + (f", {field}" if field else "")
 
     def _trials(self, column: Coded | None) -> tuple[tuple[int, ...], Ints]:
-        """The numbers of the repetitions, and the place of each row's among them; -1 where it is no number."""
+        """Return the trial numbers, and each row's index into them; -1 if it is not a number."""
         if column is None:
             return (1,), np.zeros(self.line.size, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
@@ -393,7 +394,7 @@ class _Calls:
         return numbers, trial
 
     def _truths(self, column: Coded | None) -> Ints:
-        """The better content of each row, -2 where it is a tie, -1 where nothing is said."""
+        """Return the better content of each row; -2 for a tie, -1 if unknown."""
         if column is None:
             return np.full(self.line.size, -1, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
@@ -402,7 +403,7 @@ class _Calls:
         by_label = np.array([("1", "2", "tie").index(tag) if tag in ("1", "2", "tie") else -1 for tag in label])[codes]
         named = np.array([place.get(word, -1) for word in words])[codes]
         one, two = self.slot_1, self.slot_2
-        if self.second is not None:  # a label names a content as the row names them, whatever the order
+        if self.second is not None:  # a label names a content as in the row, regardless of the order shown
             one, two = np.where(self.second, two, one), np.where(self.second, one, two)
         truth = np.select([by_label == 0, by_label == 1, by_label == 2], [one, two, np.full_like(codes, -2)], -1)
         truth = np.where((named == self.slot_1) | (named == self.slot_2), named, truth)
@@ -414,7 +415,7 @@ class _Calls:
         return np.asarray(truth, dtype=np.int64)
 
     def _verdicts(self, column: Coded) -> tuple[Ints, Mapping[str, SlotVerdict], str]:
-        """The verdict code of each row, below 0 where there is none, the words that were read as labels, and how."""
+        """Return each row's verdict code (negative if none), the words read as labels, and a note on their reading."""
         words, (codes,) = sorted_codes([column])
         mapping, second, as_contents = self.mapping, self.second, self.mapping.verdict_names == "contents"
         labels = {word: label for word in words if (label := mapping.label(word)) is not None}
@@ -434,7 +435,7 @@ class _Calls:
             clash = (by_label >= 0) & (by_content >= 0) & (by_label != by_content) & (self.slot_1 != self.slot_2)
             verdict = np.where(clash & (not as_contents), _CLASH, verdict)
         read_as_label = set(np.unique(codes[(by_label >= 0) & (verdict == by_label)]).tolist())
-        # one problem for each word that is no verdict, at its first row and with the number of its rows
+        # one problem for each unknown word, at its first row and with the number of its rows
         for state in (-1, _CLASH):
             rows = np.flatnonzero(verdict == state)
             unknown, first, counts = np.unique(codes[rows], return_index=True, return_counts=True)
@@ -465,7 +466,7 @@ class _Calls:
         return verdict, labels, how
 
     def _pair_up(self) -> None:
-        """Which pair each call is about, and which of its contents was in slot 1; the first by name is u."""
+        """Set the pair and order of each call, and the contents of each pair; the first by name is u."""
         if self.pair_ids is None:
             pairs = [(self.question, len(self.questions)), *((side, len(self.contents)) for side in self._sides())]
             names, self.pair = dense(joined(pairs))
@@ -473,7 +474,7 @@ class _Calls:
         else:
             self._check_ids(self.pair_ids)
             first = _first(self.pair, len(self.pair_ids))
-        if not self.pair.size:  # nothing could be read, and an error is on its way
+        if not self.pair.size:  # no readable row; an error follows
             first = first[:0]
         low, high = self._sides()
         self.order = (self.slot_1 > self.slot_2).astype(np.int64)
@@ -491,11 +492,11 @@ class _Calls:
         self.found.rows((truth >= 0) & (truth != self.pair_truth[self.pair]), describe)
 
     def _sides(self) -> tuple[Ints, Ints]:
-        """The two contents of each call, the first by name first."""
+        """Return the two contents of each call, sorted by name."""
         return np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
 
     def _check_ids(self, ids: tuple[str, ...]) -> None:
-        """One id, one question, two contents: the rows of a pair say what its first row says; others are left out."""
+        """Check that all rows of a pair id have the question and contents of its first row; others are left out."""
         low, high = self._sides()
         first = _first(self.pair, len(ids))[self.pair]
 
@@ -517,7 +518,7 @@ class _Calls:
         self._only(~others)
 
     def once(self) -> tuple[Ints, Ints]:
-        """The calls sorted by judge, pair, trial and order, each once: their keys, and their places among the rows."""
+        """Return the distinct calls sorted by judge, pair, trial and order: their keys and row indices."""
         key = joined([
             (self.judge, len(self.judges)), (self.pair, len(self.pair_question)), (self.trial, len(self.trials)),
             (self.order, 2),
@@ -542,7 +543,7 @@ class _Calls:
 
 
 def _first(pair: Ints, pairs: int) -> Ints:
-    """The first row of each pair."""
+    """Return the first row of each pair."""
     first = np.zeros(pairs, dtype=np.int64)
     first[pair[::-1]] = np.arange(pair.size)[::-1]
     return first

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
-from assaymark.judging.evidence.mention import Number, extract_numbers
+from assaymark.judging.evidence.mention import PrintedNumber, extract_numbers
 from assaymark.portfolio.broker import Settlement
 from assaymark.records import Constraint
 
@@ -97,11 +97,11 @@ _FAMILY: dict[str, Family] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StatedFigure:
     """A number that states a quantity. ``readings`` lists the quantities that it may state, the likeliest first."""
 
     readings: tuple[Quantity, ...]
-    number: Number
+    number: PrintedNumber
     certain: bool
     names: tuple[str, ...]
     quote: str
@@ -122,12 +122,12 @@ def sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
+def figures(text: str, names: Sequence[str] = ()) -> Iterator[StatedFigure]:
     """Yield every number in a text that states a quantity of a portfolio."""
     for sentence in sentences(text):
         family: Family | None = None
         counted = [
-            Number(m.start(), m.end(), m.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
+            PrintedNumber(m.start(), m.end(), m.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
             for m in _COUNTED.finditer(sentence)
             for value in [float(_COUNTS.index(m.group().lower()) + 1)]
         ]
@@ -145,7 +145,7 @@ def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
             named = tuple(name for name in names if cue is not None and cue.speaks_of(name))
             if not named or family == "largest":
                 around = sentence[max(0, number.start - 60) : min(len(sentence), number.end + 30)]
-                yield Figure(readings, number, certain, named, around.strip())
+                yield StatedFigure(readings, number, certain, named, around.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class _Cue:
 
 
 def _read(
-    number: Number, left: str, right: str, family: Family | None
+    number: PrintedNumber, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
     """Return the family of one number, the quantities it may state, whether it must state one, and its cue."""
     # The first fitting cue after a number, if only words such as "of" come between.
@@ -213,7 +213,7 @@ def _read(
     return family, _ABOUT[family], family != "orders", None
 
 
-def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
+def _cue_before(number: PrintedNumber, left: str, right: str) -> _Cue | None:
     """Return the last fitting cue before a number; None if the words between are about something else."""
     for match in reversed(list(_CUE.finditer(left))):
         cue = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
@@ -228,7 +228,7 @@ def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
     return _Cue("leverage", left, "") if multiple else None
 
 
-def _fits(topic: str, number: Number) -> bool:
+def _fits(topic: str, number: PrintedNumber) -> bool:
     """Return True if a number in this unit can be a value of the cue's quantity."""
     if topic == "orders":
         return number.bare and number.decimals == 0 and number.unit == "none"
@@ -272,7 +272,7 @@ _NOT_SHORT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuantityCheck:
     """One quantity of the check: whether the text states it, and whether the stated value is right."""
 
     quantity: str
@@ -283,7 +283,7 @@ class Part:
 
 def reconcile(
     text: str, settlement: Settlement, constraints: Iterable[Constraint], names: Sequence[str] = ()
-) -> dict[str, Part]:
+) -> dict[str, QuantityCheck]:
     """Check the quantities that a text states against a settled portfolio; one part for each of `QUANTITIES`."""
     # The values that each quantity may be stated with, the exact one first, and the largest holdings.
     equities = tuple(dict.fromkeys(nav for nav in (settlement.equity, settlement.equity + settlement.fees) if nav > 0))
@@ -310,7 +310,7 @@ def reconcile(
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
 
-    def bears_out(quantity: str, figure: Figure) -> bool:
+    def bears_out(quantity: str, figure: StatedFigure) -> bool:
         # Within half of the last printed digit; the sign of a cost is ignored.
         if quantity == "largest" and figure.names and not largest.intersection(figure.names):
             return False
@@ -337,14 +337,14 @@ def reconcile(
     for name in QUANTITIES:
         verdict: Verdict = "wrong" if wrong[name] else "right" if right[name] else "absent"
         quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
-        parts[name] = Part(name, verdict, quotes, tuple(numbers[name]))
+        parts[name] = QuantityCheck(name, verdict, quotes, tuple(numbers[name]))
     return parts
 
 
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
-def oracle_score(parts: Mapping[str, Part], kept: bool) -> int:
+def oracle_score(parts: Mapping[str, QuantityCheck], kept: bool) -> int:
     """Score constraint awareness from the result of `reconcile`, 1..5, by the anchors of rubric v1.1."""
     right, wrong = ({name for name, part in parts.items() if part.verdict == verdict} for verdict in ("right", "wrong"))
     if not kept or wrong & _OF_LIMITS:

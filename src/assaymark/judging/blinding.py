@@ -61,28 +61,28 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     """Replace every name in ``text`` by a neutral token, except inside the strings of ``keep``.
 
     Case, accents, width and invisible characters are ignored; hyphens, spaces, dots and underscores within a name may
-    be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version that trails a name goes with it. Longer names are
-    replaced before shorter ones. A name must stand as a word of its own; scripts written without spaces need no
-    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are taken out as well.
+    be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version after a name is replaced with it. Longer names are
+    replaced before shorter ones. A name must be a separate word; scripts written without spaces need no
+    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are replaced as well.
 
     Tokens are lettered by first appearance in ``text``, so neither the other names nor their order changes a letter,
-    and the same text by authors of other names reads the same. Within a text a name always has the same token, and
-    different names have different ones (beyond 702 names, which share the last); writings of a name that differ in
-    case or separators share one. Tokens that already stand in the text are left alone and not given again, so that
-    blinding twice is blinding once.
+    and the same text by authors with other names blinds to the same result. Within a text a name always has the same
+    token, and different names have different ones (names beyond 702 share the last); spellings of a name that differ in
+    case or separators share one. Tokens already in the text are kept and not assigned again, so that blinding is
+    idempotent.
 
     Parameters
     ----------
     names : iterable of str
-        What to replace, in any order; see `blinding_names`.
+        Names to replace, in any order; see `blinding_names`.
     keep : iterable of str
-        What must survive byte for byte, such as tickers and company names in the universe. ``keep`` wins over
-        ``names``: of a name that only partly lies in a kept string, the rest is replaced.
+        Strings to preserve exactly, such as tickers and company names in the universe. ``keep`` has priority over
+        ``names``: of a name that is only partly inside a kept string, the rest is replaced.
 
     Raises
     ------
     InputError
-        ``names`` or ``keep`` is a single string, which would be read letter by letter, or holds anything but strings.
+        ``names`` or ``keep`` is a single string, which would be read letter by letter, or contains non-strings.
 
     Examples
     --------
@@ -163,16 +163,16 @@ class Blinding:
 
     def _find(self, text: str) -> Finds:
         """Find the names in one text, outside kept strings."""
-        edits, replaced, spared = result = self._find_folded(text, _Folded.of(text))
+        edits, replaced, spared = result = self._find_folded(text, _FoldedText.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
             return result
-        others, counts, _ = self._find_folded(text, _Folded.of(text, invisible=" "))
+        others, counts, _ = self._find_folded(text, _FoldedText.of(text, invisible=" "))
         more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
         if not more:
             return result
         return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), spared
 
-    def _find_folded(self, text: str, folded: _Folded) -> Finds:
+    def _find_folded(self, text: str, folded: _FoldedText) -> Finds:
         """Find the names in one folded form of a text, longest first, outside kept strings and existing tokens."""
         # Long texts repeat most of their words: the set of distinct words is shorter and contains the same pieces.
         words = folded.text if len(folded.text) < _LONG else " ".join(set(folded.text.split()))
@@ -254,20 +254,20 @@ def _listed(names: tuple[str, ...]) -> Mapping[str, str]:
     """Map the folded form of each name to the name as listed."""
     listed: dict[str, str] = {}
     for name in names:
-        if folded := _Folded.of(name).text.strip():
+        if folded := _FoldedText.of(name).text.strip():
             listed.setdefault(folded, name)
     return listed
 
 
 @dataclass(frozen=True, slots=True)
-class _Folded:
+class _FoldedText:
     """A text folded for comparison, and the original position of each character (None: unchanged positions)."""
 
     text: str
     origin: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, text: str, *, invisible: str = "") -> _Folded:
+    def of(cls, text: str, *, invisible: str = "") -> _FoldedText:
         """Fold case, compatibility forms and accents; invisible characters are dropped, or read as ``invisible``."""
         if text.isascii():
             return cls(text.lower(), None)
@@ -379,7 +379,7 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
             undated = re.sub(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4})$", "", bare)
             versioned = re.sub(r"[-_](?:preview|latest|instruct|exp)$", "", undated)
             own |= {full.partition("/")[0], bare, undated, versioned, *re.findall(r"[^\W\d_]{4,}", bare)}
-    runs = {name.strip(): _RUN.findall(_Folded.of(name).text) for name in own if name.strip()}
+    runs = {name.strip(): _RUN.findall(_FoldedText.of(name).text) for name in own if name.strip()}
     words = {word for pieces in runs.values() for word in pieces}
     companies = {lists["belongs"][word] for word in words & lists["belongs"].keys()} | (words & lists["listed"].keys())
     listed = [name for company in sorted(companies) for name in lists["listed"][company]]

@@ -15,7 +15,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm, Section, cells, members, row, shown
+from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, cells, members, row, shown
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
@@ -57,15 +57,15 @@ class PlannedCall(Generic[About, A]):
         call = CallSpec.to(judge, messages, template.sha256, shared_text(form.schema), trial, order)
         return cls(call, judge, about, form)
 
-    def read(self, reply: Reply) -> Read[A]:
+    def read(self, reply: Reply) -> Parsed[A]:
         """Parse a reply; a refused or truncated reply is reported as such, whatever its text."""
         if reply.finish == "refusal":
-            return Read("refused", None, "the model refused to answer")
+            return Parsed("refused", None, "the model refused to answer")
         if reply.finish == "length":
-            return Read("truncated", None, "cut off at the length limit")
+            return Parsed("truncated", None, "cut off at the length limit")
         if reply.finish == "failed" and self.form.failures:
             reason = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
-            return Read("failed", None, reason)
+            return Parsed("failed", None, reason)
         return self.form.parse(reply.text)
 
     def asks_again(self, reply: Reply) -> bool:
@@ -351,7 +351,7 @@ Cell = float | str
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ParsedDecision:
     """A decision parsed from a prompt. ``tables`` holds stated lists, as a mapping of column to cell for each entry."""
 
     actions: tuple[Action, ...]
@@ -366,7 +366,7 @@ class Shown:
         return value if isinstance(value, float) and self.values.get("confidence_by") != "arena" else None
 
 
-def read_decision(sections: Sequence[Section]) -> Shown:
+def read_decision(sections: Sequence[Section]) -> ParsedDecision:
     """Parse the decision back from the sections of a prompt, which are a built-in judge's only input."""
     content = {section.label: section.content for section in reversed(sections)}
     head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
@@ -387,7 +387,7 @@ def read_decision(sections: Sequence[Section]) -> Shown:
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
     texts = (Rationale(text=one.content, kind=one.label) for one in sections if one.label in p.JUDGED_KINDS)
-    return Shown(tuple(actions), values, tables, tuple(texts))
+    return ParsedDecision(tuple(actions), values, tables, tuple(texts))
 
 
 def _cell(text: str) -> Cell:
@@ -407,7 +407,7 @@ _UNTRADED = ("hold", "no_trade", "close")
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class OrderOutcome:
     """A portfolio after orders, with its rule checks. ``after`` is None if the orders cannot be executed."""
 
     after: Settlement | None
@@ -435,7 +435,7 @@ class Book:
         return dict.fromkeys(self.after.positions, 1.0 / max(len(self.after.positions), 1))
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
+def order_outcome(context: Context, actions: Sequence[Action]) -> OrderOutcome | None:
     """Compute the portfolio after a decision's orders and check its rules; None if the prompt does not allow it."""
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
@@ -463,4 +463,4 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     if before is None or abs(before.equity - portfolio.nav) > NAV_SLACK * abs(portfolio.nav):
         return None
     after = settled(actions)
-    return Book(after, () if after is None else audit(after, context.constraints))
+    return OrderOutcome(after, () if after is None else audit(after, context.constraints))

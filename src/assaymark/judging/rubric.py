@@ -26,13 +26,13 @@ _Lines = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x09\x0b-\x1f]+$")
 _LISTED = 11  # points up to which a reply's schema lists them, which every provider can enforce
 
 
-class _Strict(BaseModel):
+class _RubricPart(BaseModel):
     """Base of the parts of a rubric file: immutable, strict types, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
-class Dimension(_Strict):
+class Dimension(_RubricPart):
     """One question with its anchors, worst first: a text for each point in ``at``, by default for every point.
 
     In a file ``anchors`` is a list with one text per point, or a table of points and texts that includes both ends.
@@ -67,7 +67,7 @@ class Dimension(_Strict):
         return anchors
 
 
-class Rubric(_Strict):
+class Rubric(_RubricPart):
     """A version of the grading rules: its dimensions in the order in which judges see them.
 
     ``scale`` has the lowest and the highest integer score. ``instructions`` precede the dimensions in every prompt.

@@ -44,9 +44,9 @@ def analyse(
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """Make every measurement of judges and agents that the plan requires; an unmeasurable one has a reason instead.
 
-    A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates beside
-    length, by name and trajectory, ``people`` grades that people outside the panel gave. Equal tables, plans and
-    generators give equal numbers.
+    A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates other than
+    length, by name and trajectory; ``people`` are human grades. Equal tables, plans and generators give equal
+    results.
     """
     note = progress or (lambda _part: None)
     panel = panel_of(gated(table, study), study)

@@ -47,14 +47,14 @@ class Interval:
 def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
     """Compute Wilson's score interval for a share.
 
-    Both ends lie in 0..1, and a share of 0 or 1 has an interval of sensible width.
+    Both ends are in 0..1, and the interval of a share of 0 or 1 has positive width.
 
     Parameters
     ----------
     successes, n : int
-        How many, out of how many.
+        Number of successes and of trials.
     level : float
-        Coverage aimed at, strictly between 0 and 1.
+        Nominal coverage, strictly between 0 and 1.
 
     Returns
     -------
@@ -164,9 +164,9 @@ def bootstrap_kappa(
     ``resamples`` are drawn. The ends are the inverse weighted distribution function at (1-level)/2 and (1+level)/2
     (ValueBlindBench section 3.9). With few clusters it is too narrow: `jackknife_kappa` is the interval to print.
 
-    A resample in which some pair of judges is constant has no kappa. Such resamples are left out and ``method`` says
-    how many and with what share of the mass; when that share exceeds ``1 - level``, the ends would be decided by what
-    was left out, and there is no interval.
+    A resample in which some pair of judges is constant has no kappa. Such resamples are omitted, and ``method`` states
+    their number and share of the mass; if that share exceeds ``1 - level``, the omitted resamples would determine the
+    ends, and there is no interval.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def holm(p: ArrayLike) -> Floats:
     Parameters
     ----------
     p : float array of shape (m,)
-        Unadjusted p-values in 0..1, in any order. A contrast that could not be tested keeps its place with p = 1.
+        Unadjusted p-values in 0..1, in any order. A contrast that could not be tested must be included with p = 1.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _by_draws(
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestSet:
     """The same test on K columns of scores: differences, p-values, and interval ends [K].
     Ends are NaN if no interval can be given; public results have None instead."""
 
@@ -125,7 +125,7 @@ class Tested:
     method: tuple[str, ...]
 
 
-def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
+def contrast_of(tests: TestSet, column: int, n: int) -> Contrast:
     """Convert one column of several tests to the public result."""
     bounded = not np.isnan(tests.low[column])
     low, high = (float(tests.low[column]), float(tests.high[column])) if bounded else (None, None)
@@ -133,7 +133,7 @@ def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
     return Contrast(difference, low, high, p, n, tests.clusters, tests.method[column])
 
 
-def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
+def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> TestSet:
     """Compute `cluster_t` from cluster sums [G, K] and cluster sizes [G]."""
     g, n = counts.size, counts.sum()
     mean = sums.sum(axis=0) / n
@@ -141,7 +141,7 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     if g < 2:
         nothing = np.full_like(difference, np.nan)
         method = ("cluster-t: one common cluster cannot be tested, p = 1",) * difference.size
-        return Tested(difference, np.ones_like(difference), nothing, nothing, g, method)
+        return TestSet(difference, np.ones_like(difference), nothing, nothing, g, method)
     share = counts / n
     error = np.sqrt(np.square(sums / n - share[:, None] * mean).T @ (1 / (1 - share)))
     # Satterthwaite degrees of freedom of the CR2 variance of a mean.
@@ -153,7 +153,7 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     half = np.where(flat, np.nan, t_quantile(0.5 + level / 2, df) * error)
     exact = f"clusters differ equally: exact sign flip over {g}"
     method = tuple(exact if same else f"cluster-t, CR2, t({df:.3g}) over {g} clusters" for same in flat)
-    return Tested(difference, p, difference - half, difference + half, g, method)
+    return TestSet(difference, p, difference - half, difference + half, g, method)
 
 
 def settle(differences: Floats) -> Floats:
@@ -184,7 +184,7 @@ Parts = Sequence[tuple[Floats, Ints]]
 def bootstrap_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
-) -> list[Tested]:  # fmt: skip
+) -> list[TestSet]:  # fmt: skip
     """Compute `bootstrap_contrast` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same
     draws."""
     g = parts[0][1].size
@@ -225,7 +225,7 @@ def bootstrap_tests(
 def flip_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
-) -> list[Tested]:  # fmt: skip
+) -> list[TestSet]:  # fmt: skip
     """Compute `sign_flip` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
@@ -277,7 +277,7 @@ def flip_tests(
 def _split(
     parts: Parts, p: Floats, method: str, intervals: Sequence[bool], leading: int | None,
     ends: Callable[[Floats, Ints], Sequence[Floats]],
-) -> list[Tested]:  # fmt: skip
+) -> list[TestSet]:  # fmt: skip
     """Split the p-values of all columns into each pair's tests, with ``ends`` where intervals are requested."""
     tests, start = [], 0
     for (sums, counts), interval in zip(parts, intervals, strict=False):
@@ -286,7 +286,7 @@ def _split(
         if interval:
             low[:leading], high[:leading] = ends(sums[:, :leading], counts)
         difference = settle(sums.sum(axis=0) / counts.sum())
-        tests.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
+        tests.append(TestSet(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
     return tests
 

@@ -19,7 +19,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
+from assaymark.metrology.contrasts import Contrast, TestSet, contrast_of, holm, t_test
 from assaymark.metrology.design import planning_mde
 from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
@@ -27,7 +27,7 @@ from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import TOLERANCE
-from assaymark.protocol import Cells, Study
+from assaymark.protocol import CellThresholds, Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
 CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
@@ -222,7 +222,7 @@ def cell_b_outcome(
 
 
 def cell_outcome(
-    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: Cells, alpha: float
+    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: CellThresholds, alpha: float
 ) -> CellOutcome:
     """Apply the rule of a control cell to its value (ValueBlindBench section 3.5)."""
     if cell in FALLING:
@@ -318,7 +318,7 @@ class _Held:
         if not honest.n:
             self.state = "not measurable: no honest trajectory has a usable score from every judge"
         blank = np.full(self.sums.shape[1], np.nan)
-        self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
+        self.tested = TestSet(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
         tested = self.state in (None, _ONE_CLUSTER)
         if tested:
             self.tested = t_test(self.sums, self.counts, study.inference.level)

@@ -215,7 +215,7 @@ def minimum_detectable_effect(
 
     ``(z(1 - alpha/2) + z(power)) sd / sqrt(n)``, with ``comparisons`` dividing alpha (ValueBlindBench section 3.9
     prints 0.29 rubric points for an sd of 1 and 80 % power without its n; n = 200 over 36 comparisons gives 0.286).
-    A planning number: it takes items as independent, which clusters are not.
+    A planning value: it treats items as independent, which items of one cluster are not.
 
     Parameters
     ----------
@@ -224,9 +224,9 @@ def minimum_detectable_effect(
     sd : float
         Standard deviation of a paired difference, in score points.
     alpha, power : float
-        Two-sided error rate before division, and the chance to find an effect of this size.
+        Two-sided error rate before division, and the power for an effect of this size.
     comparisons : int
-        How many contrasts share alpha.
+        Number of contrasts that share alpha.
 
     Returns
     -------

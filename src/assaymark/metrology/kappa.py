@@ -27,9 +27,9 @@ _SMALL_SCALE = 127
 def round_half_up(x: ArrayLike) -> Floats | float:
     """Round to the nearest integer, halves upwards: ``floor(x + 0.5)``.
 
-    The one rounding rule for ratings that enter a kappa (ValueBlindBench section 3.6 says "nearest" and leaves halves
-    open). Python, numpy and most spreadsheets round halves to even, databases round them up, and a mean over six
-    dimensions lands on a half in about one case in six. It does not clip.
+    The rounding rule for all ratings in a kappa (ValueBlindBench section 3.6 specifies "nearest" without a rule for
+    halves). Python, numpy and most spreadsheets round halves to even, databases round them up, and about one mean over
+    six dimensions in six is a half. Values are not clipped.
 
     Parameters
     ----------
@@ -193,8 +193,8 @@ def judge_pairs(judges: int) -> list[Pair]:
 def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     """Compute Fleiss' unweighted kappa for J judges.
 
-    1 is full agreement, 0 chance. It takes a 4 against a 5 as seriously as a 1 against a 5, so it is reported beside
-    the weighted mean and never gated on (ValueBlindBench section 3.6).
+    1 is full agreement, 0 chance. It weights a 4 against a 5 like a 1 against a 5, so it is reported in addition to the
+    weighted mean and never used for a gate (ValueBlindBench section 3.6).
 
     Parameters
     ----------
@@ -250,9 +250,9 @@ def _count(a: Ints, b: Ints, categories: int) -> Ints:
 def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
     """Compute one minus the variance between trials of one item over the variance of all trials.
 
-    1 means that asking again changes nothing; the protocol wants at least 0.90 before it averages trials
-    (ValueBlindBench section 3.4). It is a ratio of variances, not an intraclass correlation. The source does not say
-    which divisor its variances have, and that alone moves some judges across 0.90: ``ddof`` applies to both.
+    1 means that all trials agree; the protocol requires at least 0.90 before averaging trials (ValueBlindBench section
+    3.4). It is a ratio of variances, not an intraclass correlation. The source does not state the divisor of its
+    variances, which alone moves some judges across 0.90: ``ddof`` applies to both.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
 def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str, float]:
     """Compute the Spearman correlation of the agents' rankings with and without each judge family.
 
-    1 is the same order without that family's judges; with four agents anything below 0.9 means some change of order
+    1 means the same order without that family's judges; with four agents any value below 0.9 means a change in order
     (ValueBlindBench sections 3.5 and 5.2). The panel score of an agent is the mean over judges.
 
     Parameters

@@ -554,7 +554,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class Verbosity:
+class VerbositySlope:
     """A judge's points per doubling of a record's length, in excess of the other judges'.
     ``low`` and ``high`` are None if fewer than three periods remain for an interval."""
 
@@ -570,7 +570,7 @@ class Verbosity:
 def season_verbosity(
     own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str],
     level: float = 0.95,
-) -> Verbosity:  # fmt: skip
+) -> VerbositySlope:  # fmt: skip
     """Compute the slope of a judge's difference from the others on the log2 length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)
@@ -595,7 +595,7 @@ def season_verbosity(
         half = t_quantile(0.5 + level / 2, len(names) - 1) * error
         low, high = slope - half, slope + half
     method = "points per doubling of the length, within agents, against the median of the other judges; "
-    return Verbosity(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
+    return VerbositySlope(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
 
 
 def _slope(above: Floats, doublings: Floats, codes: Ints) -> float | None:

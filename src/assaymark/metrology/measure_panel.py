@@ -358,7 +358,7 @@ def alpha_measurements(comparisons: Comparisons, level: float, make: Maker) -> I
 def alpha_agreement(comparisons: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
     """Measure ``kappa.mean_pairwise`` for plans with Krippendorff's alpha, over all records scored by two judges.
 
-    Judges of one family count like others, and formats have no agreement of their own.
+    Pairs of judges of one family are included, and agreement is not measured within formats.
     """
     method, origin = agreement_method(rubric), sum(rubric.scale) / 2
     for s, item in enumerate(alpha_measurements(comparisons, level, make)):

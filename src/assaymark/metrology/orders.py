@@ -242,12 +242,12 @@ class OrderTests:
         return self.found.gaps()
 
     @cached_property
-    def panel(self) -> Tested:
+    def panel(self) -> PairTests:
         """The tests of the whole panel."""
         return self.tested(self.gaps)
 
     @cached_property
-    def drops(self) -> dict[str, Tested]:
+    def drops(self) -> dict[str, PairTests]:
         """The tests without each judge family."""
         return {family: self.tested(self.found.gaps(chosen)) for family, chosen in self.found.drops.items()}
 
@@ -273,13 +273,13 @@ class OrderTests:
             adjusted[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
         return adjusted
 
-    def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
+    def tested(self, gaps: Gaps, borrow: bool | None = None) -> PairTests:
         """Test every pair on every scale by the plan's test."""
-        return Tested.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
+        return PairTests.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class PairTests:
     """Tests of all pairs on all scales [P, S]; ``testable`` [P]. ``se`` and ``df`` are NaN without a test.
     ``variance`` is the pair's own, ``mean_variance`` [S] the mean of all pairs, ``prior`` the degrees of freedom
     borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, their effective
@@ -298,7 +298,7 @@ class Tested:
     effective: Floats | None = None
 
     @classmethod
-    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> Tested:
+    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> PairTests:
         """Test by moderated cluster t on each scale; for clusters in time order, by t with their effective number."""
         # Difference of every pair on every scale [P, S], each cluster counting once, and its variance between clusters.
         there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))

@@ -18,7 +18,7 @@ from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import (
     Test,
-    Tested,
+    TestSet,
     bootstrap_tests,
     flip_tests,
     holm_rows,
@@ -414,8 +414,8 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
     """Measure levels, rankings and discoveries of each judge alone and of the panel (ValueBlindBench section 5.4).
 
-    Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
-    Holm family as the panel.
+    Every judge is tested on the same trajectories, by a cluster t that weights clusters by their records, in a Holm
+    family that includes the panel.
     """
     judges, agents = panel.table.judges, panel.table.agents
     for j, judge in enumerate(judges):
@@ -465,12 +465,12 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         if cycles.size:
             met[cycles.size][pair] = sums[:, :width], cycles
             p_values["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
-    drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
+    drawn: tuple[tuple[Test, Callable[..., list[TestSet]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
         p_values[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
             parts = [*some.values()]
-            tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
+            tests: list[TestSet] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
             p_values[name][[*some]] = [test.p for test in tests]
     return p_values

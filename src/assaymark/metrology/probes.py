@@ -383,11 +383,11 @@ def _digest(tables: Sequence[ScoreTable], values: Sequence[Any]) -> str:
 def effective_judges(errors: ArrayLike) -> float:
     """Estimate the number of independent judges whose mean would have the same error as the mean of these.
 
-    ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges who err
-    together are worth little more than one; errors that offset each other make them worth more than J. The errors must
-    be against *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
-    whatever the truth, and the correlation of the scores themselves (redundancy) also contains what the judges rightly
-    agree on.
+    ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges with the
+    same errors count as little more than one; errors that offset each other make them count as more than J. The errors
+    must be relative to *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
+    whatever the truth, and the correlation of the scores themselves (redundancy) also contains correct
+    agreement.
 
     Parameters
     ----------

@@ -309,38 +309,38 @@ def self_preference(
 ) -> list[SelfPreference]:  # fmt: skip
     """Compare each judge's scores relative to the panel's median between its own family and the other families.
 
-    The season's audit of self-preference (methodology v0.4). A gap is read with its interval and never by its size
-    alone: that page calls gaps up to +17 points small, each of them from one agent. Its gaps are differences of printed
-    means; here they are differences of the means.
+    The season's audit of self-preference (methodology v0.4). Interpret a gap with its interval, never by its size
+    alone: the source calls gaps up to +17 points small, each of them from one agent. Its gaps are differences of
+    rounded means; here they are differences of the unrounded means.
 
-    The judge is part of the median that it is compared with, which hides some of what it adds: of a large preference
-    among three judges with noise of standard deviation s, about 0.56 s. With two judges half of it is hidden.
+    The judge is part of the median that it is compared with, which hides some of its preference: about 0.56 s of a
+    large preference with three judges and noise of standard deviation s, half of it with two judges.
 
     Agents are the units. The interval is the wider of Student's and Welch's for two means. Student's alone is too
-    narrow once a preference has spread the family's scores (81 % coverage for 95 % in simulations with 2 agents of the
-    family and 18 others, three judges, 15 points), Welch's is with two agents that happen to lie close together (80 %).
-    The wider covers 94 to 99 %, with 2 to 8 agents of the family, 3 to 18 others and 0 to 30 points.
+    narrow if a preference has spread the family's scores (81 % coverage for 95 % in simulations with 2 agents of the
+    family and 18 others, three judges, 15 points), Welch's if two agents happen to have close scores (80 %). The wider
+    one covers 94 to 99 %, with 2 to 8 agents of the family, 3 to 18 others and 0 to 30 points.
 
-    With ``clusters`` (the periods of a season, say) a row is one agent in one cluster, and the clusters are the units:
-    the interval is that of the delete-one-cluster jackknife. It then says how firm the gap is for these agents in
-    clusters like these, also for one agent of the family. That another agent of the family would be favoured as well
-    it does not say.
+    With ``clusters`` (such as the periods of a season) a row is one agent in one cluster, and the clusters are the
+    units of a delete-one-cluster jackknife. The interval then generalises to similar clusters for these agents, also
+    for a single agent of the family, but not to other agents of the
+    family.
 
     Parameters
     ----------
     scores : float array of shape (A, J)
-        Score of each agent (row) by each judge (column), two judges or more. An agent that a judge did not grade is
-        left out: its median would be another panel's. With ``clusters`` a row is an agent in a cluster.
+        Score of each agent (row) by each judge (column), two judges or more. An agent without a grade of every judge
+        is omitted: its median would be of another panel. With ``clusters`` a row is an agent in a cluster.
     agent_families : sequence of A names
     judge_families : sequence of J names
     judges : sequence of J names, optional
-        Names for the results; default: the families. Judges of one family need them to be told apart.
+        Names for the results; default: the families. Required if several judges have the same family.
     level : float
         Coverage of the intervals, strictly between 0 and 1.
     clusters : sequence of A names, optional
-        The cluster of each row, in the order of time where ``consecutive``.
+        The cluster of each row, in time order if ``consecutive``.
     consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
+        The clusters are consecutive in time: the jackknife leaves out blocks of neighbours.
 
     Returns
     -------

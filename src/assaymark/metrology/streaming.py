@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from assaymark.errors import LISTED, InputError, Problem, table_problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, in_order, name_problems, named_dimensions, numeric_columns
-from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
+from assaymark.metrology.sums import Codes, NotStreamableError, ScoreSums, Shard, TableSpec, count, total, whole_weights
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
 # Sorting a large score table by cycle, trajectory and judge, on disk if memory does not suffice.
@@ -266,7 +266,7 @@ def _layout(
     return TableSpec(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
 
-def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
+def _part(table: pa.Table, layout: TableSpec, row: int) -> Shard:
     """Convert the columns of a table to codes; ``row`` is the index of its first row, for messages."""
     agents, agent = _coded(table, "agent", row)
     clusters, cluster = _coded(table, "cluster", row)
@@ -302,7 +302,7 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
             raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
         makers = tuple(family_set.pop() for family_set in of)
     _refuse_null(table, "trial", row)
-    return Part(
+    return Shard(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
         _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
         tuple(_scores(table, name, row, layout) for name in layout.dimensions),

@@ -19,7 +19,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import Pair
 from assaymark.metrology.scores import weight_problems, weight_shares
-from assaymark.plan import Missing
+from assaymark.plan import MissingLimits
 from assaymark.protocol import SCALE, Scale
 
 _LARGEST_TABLES: Final = 1 << 24  # cells of contingency tables, 128 MB
@@ -111,7 +111,7 @@ class ScoreSums:
         """Compute `ScoreTable.missing`; every row counts as a requested reply."""
         return missing_shares(self.layout.judges, self.agents, self.replies)
 
-    def excess(self, allowed: Missing) -> dict[str, str]:
+    def excess(self, allowed: MissingLimits) -> dict[str, str]:
         """Compute `ScoreTable.excess`."""
         return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 
@@ -273,7 +273,7 @@ class NotStreamableError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Shard:
     """Rows of whole cycles in the order of cycle, trajectory and judge.
     Codes [rows] index sorted names. ``scores`` has one column [rows] per dimension, counted from 1 for the lowest
     score, 0 if missing. ``format`` and ``length`` may be None, and also ``cycle`` if each cluster is one cycle;
@@ -304,7 +304,7 @@ class Complete(NamedTuple):
     scores: tuple[tuple[Codes, ...], ...]
 
     @classmethod
-    def of(cls, part: Part | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
+    def of(cls, part: Shard | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
         """Select some rows of each column."""
         agent, cluster = part.agent[rows], part.cluster[rows]
         how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
@@ -315,7 +315,7 @@ class Complete(NamedTuple):
         return Complete.of(self, rows, tuple(tuple(column[rows] for column in columns) for columns in self.scores))
 
 
-def count(part: Part, layout: TableSpec) -> ScoreSums:
+def count(part: Shard, layout: TableSpec) -> ScoreSums:
     """Compute the sums of one part."""
     judges, size = len(layout.judges), layout.categories
     rows, replies, left_out = _complete(part, judges)
@@ -374,7 +374,7 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
     )  # fmt: skip
 
 
-def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
+def _complete(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
     """Return the complete trajectories, usable and unusable rows [J, A, 2], and the number of incomplete ones."""
     first, order = slice(None, None, judges), np.zeros(0, dtype=np.int64)
     # True if every trajectory has one row per judge in the same order, with equal attributes in all its rows.
@@ -409,7 +409,7 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     return (rows if complete.all() else rows.only(complete)), replies, int((~complete).sum())
 
 
-def _require_order(part: Part, rows: slice) -> None:
+def _require_order(part: Shard, rows: slice) -> None:
     """Raise NotStreamableError unless rows are sorted by cycle, and within a cycle by trajectory."""
     ids = part.trajectory[rows]
     backwards = ids[1:] < ids[:-1]
@@ -422,7 +422,7 @@ def _require_order(part: Part, rows: slice) -> None:
         raise NotStreamableError("the rows are not in the order of their trajectories")
 
 
-def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
+def _gathered_rows(part: Shard, judges: int) -> tuple[Complete, Ints, int]:
     """Gather the rows the slow way, for parts with a missing row of some judge."""
     _require_order(part, slice(None))
     new = np.ones(part.trajectory.size, dtype=bool)

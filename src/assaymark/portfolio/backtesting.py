@@ -16,10 +16,10 @@ from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.portfolio.optimisers import (
     STATUSES,
     Bools,
-    Findings,
     Floats,
     Solution,
     Status,
+    Validator,
     equal_risk_contribution,
     inverse_volatility,
     max_sharpe,
@@ -46,7 +46,7 @@ class Backtest:
     days : int array of shape (n_trades,)
         The closes at which any strategy traded.
     before : float array of shape (..., n_trades, n_assets)
-        The drifted weights just before the trade at ``days``; what is missing to 1 is cash.
+        The drifted weights just before the trade at ``days``; the remainder to 1 is cash.
     """
 
     nav: Floats
@@ -93,7 +93,7 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     >>> found.before[1].round(4).tolist()
     [0.5217, 0.4783]
     """
-    checker = Findings("backtest")
+    checker = Validator("backtest")
     checker.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
     desired, earned = checker.array("targets", targets, (2, 3)), checker.array("returns", returns, (2,))
     if earned is not None:
@@ -191,7 +191,7 @@ class Strategy:
 
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
         """Weights from a window of returns."""
-        checker = Findings(self.name)
+        checker = Validator(self.name)
         table = checker.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
         if table is not None:
@@ -252,7 +252,7 @@ def schedule(
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
     chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
-    checker = Findings("schedule")
+    checker = Validator("schedule")
     table = checker.array("returns", returns, (2,))
     checker.number("window", window, 1, np.inf, "at least 1")
     checker.number("delay", delay, 0, np.inf, "at least 0")
@@ -290,7 +290,7 @@ class Drawdown:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """Performance figures; ``None`` is undefined, and ``undefined`` says why. Shares, not percent.
+    """Performance figures; ``None`` is undefined, and ``undefined`` has the reason. Shares, not percent.
 
     Attributes
     ----------
@@ -425,7 +425,7 @@ def _deepest(values: Floats) -> Drawdown:
 
 
 def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
-    checker = Findings("performance")
+    checker = Validator("performance")
     values = checker.array("nav", nav, (1,))
     if values is not None and checker.none_of(~np.isfinite(values), "nav", "must be finite", values):
         checker.none_of(values <= 0, "nav", "must be greater than 0", values)
@@ -462,7 +462,7 @@ def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) ->
     """Return the checked returns, or raise one error that lists everything wrong with them."""
     if method not in get_args(Method):
         raise UnknownNameError("method", method, get_args(Method))
-    checker = Findings(source)
+    checker = Validator(source)
     days = checker.array("returns", returns, (1,))
     if days is not None and checker.none_of(~np.isfinite(days), "returns", "must be finite", days):
         checker.none_of(days < -1, "returns", "must not be below -1", days)

@@ -157,7 +157,7 @@ def settle_day(
     book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, universe: Collection[str] | None = None,
 ) -> Settled:  # fmt: skip
     """Execute one day's orders and return the fills, the rejections and the account after them."""
-    day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
+    day = _DaySettler(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
         day.take(number, order)
@@ -168,14 +168,14 @@ def settle_day(
     return Settled(after, tuple(day.fills), refused, day.nav_before, after.nav(day.marks), costs, stale)
 
 
-class _Refused(Exception):
+class _Unfillable(Exception):
     """An order that cannot be filled at all."""
 
     def __init__(self, reason: Reason, text: str, quantity: float | None = None) -> None:
         self.reason, self.text, self.quantity = reason, text, quantity
 
 
-class _Day:
+class _DaySettler:
     """The working state of `settle_day`."""
 
     def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
@@ -205,7 +205,7 @@ class _Day:
         """Return the units that an order requests at the current account; 0 for an order that will be rejected."""
         try:
             return self._asked(order, self._price(order))
-        except _Refused:
+        except _Unfillable:
             return 0.0
 
     def take(self, number: int, order: Order) -> None:
@@ -216,10 +216,10 @@ class _Day:
             asked = self._asked(order, price)
             allowed, refusal = self._allowed(order, asked, price)
             if refusal is not None and (self.rules.excess == "reject" or not allowed):
-                raise _Refused(*refusal, asked)
+                raise _Unfillable(*refusal, asked)
             if refusal is not None:
-                refused = _Refused(refusal[0], f"{refusal[1]}; {abs(allowed):g} units were filled", asked - allowed)
-        except _Refused as exc:
+                refused = _Unfillable(refusal[0], f"{refusal[1]}; {abs(allowed):g} units were filled", asked - allowed)
+        except _Unfillable as exc:
             allowed, refused = 0.0, exc
         if allowed:
             symbol, cost = order.symbol, abs(allowed) * price * self.rate
@@ -237,17 +237,17 @@ class _Day:
             self.rejections.append(Rejection(number, order.symbol, refused.reason, text, refused.quantity))
 
     def _price(self, order: Order) -> float:
-        """Return the price at which the order would fill, or raise `_Refused`."""
+        """Return the price at which the order would fill, or raise `_Unfillable`."""
         if order.side not in _ASKED:
-            raise _Refused("bad-order", f"side must be one of {', '.join(_ASKED)} (got {order.side!r:.40})")
+            raise _Unfillable("bad-order", f"side must be one of {', '.join(_ASKED)} (got {order.side!r:.40})")
         if not isinstance(order.symbol, str) or order.symbol not in self.universe:
-            raise _Refused("unknown-symbol", "not in the universe of this season")
+            raise _Unfillable("unknown-symbol", "not in the universe of this season")
         bar = self.bars.get(order.symbol)
         price = None if bar is None else bar.at(self.rules.fill)
         if bar is None or price is None:
-            raise _Refused("no-price", "has no price today")
+            raise _Unfillable("no-price", "has no price today")
         if bar.age > self.rules.max_age:
-            raise _Refused("stale-price", f"its last price is {bar.age} days old (allowed {self.rules.max_age})")
+            raise _Unfillable("stale-price", f"its last price is {bar.age} days old (allowed {self.rules.max_age})")
         return price
 
     def _asked(self, order: Order, price: float) -> float:
@@ -255,44 +255,44 @@ class _Day:
         units = self.units.get(order.symbol, 0.0)
         if order.side == "close":
             if not units:
-                raise _Refused("not-held", "nothing of it is held")
+                raise _Unfillable("not-held", "nothing of it is held")
             return -units
         # Units named by the order, without the sign of its side
         amounts = [value for value in (order.quantity, order.weight) if value is not None]
         if len(amounts) != 1 or (order.side == "target" and order.weight is None):
             choice = "a weight" if order.side == "target" else "either a quantity or a weight"
-            raise _Refused("bad-order", f"needs {choice}")
+            raise _Unfillable("bad-order", f"needs {choice}")
         value = amounts[0]
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
-            raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
+            raise _Unfillable("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
         if order.side != "target" and value <= 0:
-            raise _Refused("bad-quantity", f"must be above 0 (got {value:g})")
+            raise _Unfillable("bad-quantity", f"must be above 0 (got {value:g})")
         if order.weight is not None and value and self.nav_before <= 0:
-            raise _Refused("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
+            raise _Unfillable("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
         size = float(value) if order.weight is None else float(value) * self.nav_before / price
         if not abs(size) < math.inf:
-            raise _Refused("bad-quantity", "is more than can be counted")
+            raise _Unfillable("bad-quantity", "is more than can be counted")
         if order.side == "target":
             return self._whole(size - units) if size else -units
         if order.weight is not None:
             # a weight is seldom a whole number of lots; it requests the whole lots within it
             size = self._whole(size)
             if not size:
-                raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
+                raise _Unfillable("fraction", f"is less than one lot of {self.rules.lot:g} units")
         return size if order.side in ("buy", "cover") else -size
 
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
         """Return the units that may be filled and, if they are fewer than requested, the reason."""
         units = self.units.get(order.symbol, 0.0)
         if order.side == "short" and not self.rules.short:
-            raise _Refused("short-forbidden", "short positions are not allowed", asked)
+            raise _Unfillable("short-forbidden", "short positions are not allowed", asked)
         if order.side == "cover" and units >= 0:
-            raise _Refused("not-held", "nothing of it is short", asked)
+            raise _Unfillable("not-held", "nothing of it is short", asked)
         if order.side == "sell" and units <= 0:
-            raise _Refused("not-held", "nothing of it is held", asked)
+            raise _Unfillable("not-held", "nothing of it is held", asked)
         closes = math.isclose(asked, -units, rel_tol=SLACK) and units != 0
         if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
-            raise _Refused("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
+            raise _Unfillable("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
         allowed, refusal = asked, None
         for limit, reason, text in self._limits(order, asked, price, units):
             if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
@@ -440,14 +440,14 @@ def reconcile(
     tolerance: Tolerance | None = None,
 ) -> Reconciliation:  # fmt: skip
     """Recompute each step of a record from the account stated before it."""
-    run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
+    run = _Reconciler(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
         run.take(step)
     passed = {kind: n - run.failed[kind] for kind, n in run.checks.items()}
     return Reconciliation(run.checks, passed, tuple(run.mismatches), tuple(run.unchecked), tuple(run.navs))
 
 
-class _Run:
+class _Reconciler:
     """The working state of `reconcile`."""
 
     def __init__(self, start: Book, fill: FillAt, rate: float, short: bool, tolerance: Tolerance) -> None:

@@ -228,7 +228,7 @@ SUM_TOLERANCE = 1e-4
 _INDEFINITE = 1e-8  # an eigenvalue below minus this, on the scale of correlations, is not rounding
 
 
-class Findings:
+class Validator:
     """Problems with the arguments of one call, collected so that all are reported together."""
 
     def __init__(self, source: str) -> None:
@@ -328,7 +328,7 @@ def brought_to_one(weights: Floats) -> Floats:
 
 def covariance_of(source: str, cov: ArrayLike) -> Floats:
     """Return ``cov`` as a symmetric matrix, or raise an InputError that lists everything wrong with it."""
-    checker = Findings(source)
+    checker = Validator(source)
     matrix = checker.covariance(cov)
     checker.settle()
     assert matrix is not None
@@ -360,7 +360,7 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 
 def simple_returns(prices: ArrayLike) -> Floats:
     """Compute simple returns from prices; a missing price (NaN) makes both returns that use it NaN."""
-    checker = Findings("simple_returns")
+    checker = Validator("simple_returns")
     table = checker.array("prices", prices, (2,))
     if table is not None:
         checker.none_of(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
@@ -489,7 +489,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     """Compute the share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
-    checker = Findings("risk_shares")
+    checker = Validator("risk_shares")
     shares, matrix = checker.array("weights", weights, (1,)), checker.covariance(cov)
     if shares is not None:
         shares = checker.weights("weights", shares)
@@ -538,8 +538,8 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
           single asset, the one of largest excess per volatility, and is returned. A benchmark may prefer equal weight.
         - ``zero-variance``: an asset without variance earns more than ``rf``: the ratio is infinite; all is in the best
           such asset.
-        - ``unbounded``: a mix of assets has no variance that can be told from rounding, and earns more than ``rf``: the
-          ratio is infinite; the mix is returned.
+        - ``unbounded``: a mix of assets has no variance beyond rounding and earns more than ``rf``: the ratio is
+          infinite; the mix is returned.
         - ``empty``: nothing is allowed; equal weight over all assets.
 
     Raises
@@ -555,7 +555,7 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     >>> max_sharpe([0.01, 0.02], np.eye(2), rf=0.04).status
     'no-positive-excess'
     """
-    problems = Findings("max_sharpe")
+    problems = Validator("max_sharpe")
     means, matrix = problems.array("mu", mu, (1,)), problems.covariance(cov)
     problems.number("rf", rf, -np.inf, np.inf, "a finite number")
     if means is not None:
@@ -605,7 +605,7 @@ def min_variance(cov: ArrayLike) -> Solution:
     Solution
         ``optimal``; ``duplicates`` (optimal, and twins share their weight equally); or ``zero-variance``: an asset has
         no variance (all such assets get equal weight), or a mix has none, which happens with fewer days than assets and
-        says more about the sample than about the risk.
+        is a property of the sample rather than of the risk.
 
     Raises
     ------

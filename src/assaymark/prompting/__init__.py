@@ -1,4 +1,4 @@
-"""What every prompt and every reply here is made of."""
+"""Shared parts of prompts and replies: strict parsing, word lists, prompt templates, and contexts as text."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from assaymark.records import (
 )
 from assaymark.text import code_points
 
-# Replies: parsed strictly, recorded whatever they are, never guessed at
+# Replies: parsed strictly, always recorded, never repaired
 
 A = TypeVar("A")
 W = TypeVar("W", bound=str)
 
 _FENCE = "```"
 MOST_DIGITS = 20
-"""Converting 100,000 digits takes long, and no score has them."""
+"""Maximum digits of an integer: converting 100,000 digits is slow, and no score has them."""
 
 
 class Rejected(ValueError):
-    """Not the form that was asked for; the message becomes the recorded reason."""
+    """The reply does not have the requested form; the message becomes the recorded reason."""
 
 
 class NotJson(Rejected):
-    """No JSON value."""
+    """The reply is not a JSON value."""
 
 
 def strict_reply(text: str) -> JSON:
-    """The one JSON value of a reply, alone or in one code fence; else raises as `strict_json`."""
+    """Parse the JSON value of a reply, with or without a code fence; raises like `strict_json`."""
     bare = text.strip()
     if bare.startswith(_FENCE) and bare.endswith(_FENCE) and "\n" in bare:
         kind, _, inside = bare[len(_FENCE) : -len(_FENCE)].partition("\n")
@@ -63,7 +63,7 @@ def strict_reply(text: str) -> JSON:
 
 
 def no_json(text: str) -> bool:
-    """Whether a reply is no JSON value at all, not even in a code fence."""
+    """True if a reply is not a JSON value, with or without a code fence."""
     try:
         strict_reply(text)
     except NotJson:
@@ -76,7 +76,7 @@ def no_json(text: str) -> bool:
 def members(
     raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
 ) -> Mapping[str, Any]:
-    """An object with exactly these keys; ``otherwise`` is the reason for what is no object."""
+    """Check that a value is an object with exactly these keys; ``otherwise`` is the reason if it is not an object."""
     if not isinstance(raw, dict):
         raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
     if missing := [key for key in keys if key not in raw]:
@@ -87,19 +87,19 @@ def members(
 
 
 def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys, in the subset that providers with structured output accept."""
+    """Return the schema of an object with exactly these keys, in the subset for structured output of providers."""
     return {
         "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
     }  # fmt: skip
 
 
 def schema_text(properties: Mapping[str, JSON]) -> str:
-    """The schema of a reply as it is shown and sent: an object with exactly these keys."""
+    """Return the schema of a reply as text: an object with exactly these keys."""
     return json.dumps(object_schema(properties), indent=1)
 
 
 def strict_json(text: str) -> JSON:
-    """The one JSON value that ``text`` is: no key twice, no NaN or infinity, integers of sane length."""
+    """Parse one JSON value strictly: no duplicate keys, NaN, infinity or huge integers; raises `Rejected`."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -126,21 +126,21 @@ def strict_json(text: str) -> JSON:
 
 
 def shown(value: object) -> str:
-    """A value for a reason: cut short, printable ASCII only."""
+    """Format a value for a reason: at most 60 characters of printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def whole(raw: JSON, what: str, low: int, high: int) -> int:
-    """A whole number in a range."""
-    # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
+    """Check that a value is a whole number in a range."""
+    # In Python True is an int and 4.0 equals 4, but neither was written as a whole number.
     if type(raw) is not int or not low <= raw <= high:
         raise Rejected(f"{what} must be a whole number from {low} to {high} (got {shown(raw)})")
     return raw
 
 
 def text_of(raw: JSON, what: str, most: int) -> str:
-    """Text of bounded length that UTF-8 can carry."""
+    """Check that a value is a text of bounded length without lone surrogates."""
     if not isinstance(raw, str):
         raise Rejected(f"{what} must be text (got {shown(raw)})")
     if len(raw) > most:
@@ -151,7 +151,7 @@ def text_of(raw: JSON, what: str, most: int) -> str:
 
 
 def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
-    """One of the words; ``what`` says in words what it must be."""
+    """Check that a value is one of the words; ``what`` describes the requirement."""
     for word in words:
         if raw == word:
             return word
@@ -162,8 +162,8 @@ ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Generic[A]):
-    """What became of a reply: its answer where ``state`` is ok, else why there is none, in a short printable line."""
+class Parsed(Generic[A]):
+    """Result of parsing a reply: the answer if ``state`` is ok, else the reason as a short printable line."""
 
     state: ReplyState
     answer: A | None = None
@@ -172,10 +172,10 @@ class Read(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm(Generic[A]):
-    """The form that a prompt asks for and that replies are held to: a JSON schema, and a check that raises `Rejected`.
+    """The form of a reply: the JSON schema that the prompt requests, and a check that raises `Rejected`.
 
-    ``version`` is that of the rubric, plan or instruction that asks. A reply of more than ``most`` characters is
-    invalid unread. ``failures``: a call that brought no reply is an outcome as well.
+    ``version`` is that of the rubric, plan or instruction. A reply with more than ``most`` characters is invalid
+    without parsing. With ``failures``, a call without a reply is an outcome, too.
     """
 
     version: str
@@ -184,17 +184,17 @@ class ReplyForm(Generic[A]):
     most: int
     failures: bool = False
 
-    def parse(self, text: str) -> Read[A]:
-        """A reply as strict JSON, alone or in one code fence; nothing in ``text`` can make this raise."""
+    def parse(self, text: str) -> Parsed[A]:
+        """Parse a reply as strict JSON, with or without a code fence; never raises, whatever ``text`` is."""
         if len(text) > self.most:
-            return Read("invalid", None, f"longer than {self.most} characters (got {len(text)})")
+            return Parsed("invalid", None, f"longer than {self.most} characters (got {len(text)})")
         try:
-            return Read("ok", self.check(strict_reply(text)))
+            return Parsed("ok", self.check(strict_reply(text)))
         except Rejected as exc:
-            return Read("invalid", None, str(exc))
+            return Parsed("invalid", None, str(exc))
 
 
-# The words of texts, and which of a decision's texts are judged
+# Word lists, and the texts of a decision that are judged
 
 
 _HEDGING = """
@@ -206,16 +206,16 @@ _HEDGING = """
     plausibly supposedly believe believes think assume assumes assuming unsettled questionable
 """
 HEDGES: Final = frozenset(_HEDGING.split())
-"""English words that take something back from a statement. Holds every such word of the reference judges."""
+"""English hedging words, including all that the built-in judges count."""
 
 HEDGE_PHRASES: Final = (
     "more or less", "sort of", "kind of", "in part", "to some extent", "not certain", "not sure", "hard to say",
     "cannot rule out", "if anything", "on balance", "remains to be seen",
 )  # fmt: skip
-"""Several words that hedge only together."""
+"""Hedging phrases."""
 
 UNSPACED_HEDGES: Final = ("可能", "或许", "大约", "不确定", "预计", "也许", "大概")
-"""Hedging words of scripts without blanks, looked for anywhere."""
+"""Hedging words of scripts without spaces, matched anywhere."""
 
 CONFIDENT: Final = (
     "absolutely", "airtight", "beyond dispute", "beyond question", "certain", "certainly", "clearly", "conclusive",
@@ -224,7 +224,7 @@ CONFIDENT: Final = (
     "without question", "without reservation", "with total confidence", "cannot fail", "leaves nothing open",
     "i am sure", "flawless",
 )  # fmt: skip
-"""Phrases by which a text says that it is sure."""
+"""Phrases that express confidence."""
 
 _WHO = r"(?:judge|grader|evaluator|assessor|reviewer|assistant|language model|llm|ai)"
 _IT = r"(?:this|it|me|(?:my|the|this)\s+(?:answer|decision|rationale|response|reasoning|text|output|analysis))"
@@ -232,11 +232,11 @@ _AMOUNT = r"(?:[.,]?\d|%|per\s?cent|bps|basis|x\b|days?|weeks?|months?|years?|se
 _MOST = r"(?:full|highest|maximum|top|perfect)\s+(?:marks?|scores?|grades?)"
 _TOP = rf"(?:(?:5|five|10|ten|100)\b(?!\s*{_AMOUNT})|{_MOST})"
 INSTRUCTIONS: Final = (
-    # fences of our prompts, and marks of others'
+    # delimiters of our prompts, and of common chat formats
     r"<<<\s*(?:BEGIN|END)\b",
     r"<\|\w+\|>|\[/?INST\]|</?(?:system|instructions?|prompt)>",
     r"^\s*(?:#+\s*(?:system|instructions?)\b|(?:system|assistant)\s*:)",
-    # the replies that they ask for
+    # keys of the requested replies
     r'"(?:scores|lookahead_check|verdict)"\s*:',
     r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}(?:instructions?|prompts?|rubrics?)\b",
     r"\b(?:system|hidden)\s+prompt\b|\bnew\s+instructions?\s*:",
@@ -245,9 +245,9 @@ INSTRUCTIONS: Final = (
     rf"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:the\s+|all\s+)?{_WHO}s?\b",
     rf"\byou\s+are\s+(?:now\s+)?(?:an?|the)\s+{_WHO}\b",
 )
-"""What a text says to a judge or imitates of its prompt, as regular expressions; upper and lower case are one."""
+"""Patterns of texts that address a judge or imitate its prompt (case-insensitive)."""
 
-# the words under one boundary, in the same order: else each place of a text is tried for every one of them
+# the patterns that begin with a word share one \b, so that they are not tried one by one at every position
 _MARKS, _WORDS = (tuple(one for one in INSTRUCTIONS if one.startswith(r"\b") is words) for words in (False, True))
 _SPOKEN = r"\b(?=[a-z])(?:" + "|".join(word.removeprefix(r"\b") for word in _WORDS) + ")"
 _INSTRUCTIONS = re.compile("|".join((*_MARKS, _SPOKEN)), re.IGNORECASE | re.MULTILINE)
@@ -255,7 +255,7 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the phrases as whole words, the longest first."""
+    """Return a pattern for any of the phrases as whole words, longest first."""
     ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     return re.compile(r"(?<![a-z])(?:" + "|".join(map(re.escape, ordered)) + r")(?![a-z])")
 
@@ -265,7 +265,7 @@ _CONFIDENT = _pattern(CONFIDENT)
 
 
 def hedges_in(text: str) -> tuple[str, ...]:
-    """Every hedging word or phrase of a text, in lower case; words first, then phrases."""
+    """Return the hedging words and then phrases of a text, in lower case."""
     lower = text.lower()
     hedges = [word for word in _WORD.findall(lower) if word in HEDGES]
     hedges += _HEDGE_PHRASE.findall(lower)
@@ -275,19 +275,19 @@ def hedges_in(text: str) -> tuple[str, ...]:
 
 
 def instructions_in(text: str) -> tuple[str, ...]:
-    """Every place of a text that addresses whoever judges it, or imitates the prompt around it."""
+    """Return the parts of a text that address its judge, or imitate the prompt."""
     return tuple(match[0] for match in _INSTRUCTIONS.finditer(text))
 
 
 def confident_in(text: str) -> tuple[str, ...]:
-    """Every phrase of a text that says it is sure, in order and in lower case."""
+    """Return the phrases of a text that express confidence, in order and in lower case."""
     return tuple(_CONFIDENT.findall(text.lower()))
 
 
 JUDGED_KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "stage")
-"""The kinds of text that judges see, in the order in which they see them.
+"""Kinds of text that judges see, in the order shown.
 
-``arena`` was written by the venue and ``holding`` repeats the actions line by line; neither is judged.
+``arena`` texts come from the venue and ``holding`` texts repeat the actions line by line; neither is judged.
 """
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
@@ -295,29 +295,29 @@ _WIDE_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\
 
 
 def judged_rationales(decision: Decision) -> tuple[Rationale, ...]:
-    """The texts that judges see, in their order; texts of one kind stay in the order of the record."""
+    """Return the texts that judges see, in the order of `JUDGED_KINDS`; texts of one kind stay in record order."""
     judged = (text for text in decision.rationales if text.kind in JUDGED_KINDS)
     return tuple(sorted(judged, key=lambda text: JUDGED_KINDS.index(text.kind)))
 
 
 def judged_text(decision: Decision) -> str:
-    """The judged texts as one, with an empty line between them, as the agent wrote them."""
+    """Join the judged texts by empty lines, unchanged."""
     return "\n\n".join(rationale.text for rationale in judged_rationales(decision))
 
 
 INSTRUCTION_LIKE = "instruction-like text"
-"""The flag of a decision whose texts address the judge or imitate its prompt. It changes no score."""
+"""Flag of a decision whose texts address the judge or imitate its prompt. It does not affect scores."""
 
 
 def flagged(decision: Decision) -> Decision:
-    """A decision that says so where its texts address the judge or imitate its prompt."""
+    """Add the flag `INSTRUCTION_LIKE` if the texts of a decision address the judge or imitate its prompt."""
     if INSTRUCTION_LIKE in decision.flags or not instructions_in(judged_text(decision)):
         return decision
     return replace(decision, flags=(*decision.flags, INSTRUCTION_LIKE))
 
 
 def token_count(text: str) -> int:
-    """Length of a text in whitespace tokens; each character counts where a script is written without spaces."""
+    """Count the words of a text by whitespace; in scripts without spaces each character counts."""
     if text.isascii():
         return len(text.split())
     rest, characters = _UNSPACED.subn(" ", text)
@@ -329,36 +329,36 @@ _LIST_ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,3}[.)])\s", re.MULTILINE)
 
 
 def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
-    """What else than length may move a judge: ``log2(1 + count per 100 words)`` of digits, list items or hedges."""
+    """Return style covariates other than length: ``log2(1 + count per 100 words)`` of digits, list items or hedges."""
     counts = {"digits": _DIGIT, "lists": _LIST_ITEM}
     words = max(1, token_count(text))
     counted = {name: len(counts[name].findall(text)) if name in counts else len(hedges_in(text)) for name in names}
     return {name: math.log2(1 + 100 * count / words) for name, count in counted.items()}
 
 
-# Names are taken out of what a judge reads; a style is not. A judge that likes texts of its own make recognises them by
-# how they are written, so a reference judge with a planted halo looks for one of these phrases and for nothing else.
+# Blinding removes names but not style. A judge with self-preference recognises its family's texts by their style, so a
+# built-in judge with planted self-preference looks only for one of these phrases.
 SIGNATURES: Final[Mapping[str, str]] = MappingProxyType(
     {"alder": "Read plainly,", "birch": "On the numbers,", "cedar": "By this screen,", "dogwood": "In brief,",
      "elder": "Seen whole,"}
 )  # fmt: skip
-"""Style name to the words with which its texts begin. Any agent can be given any style."""
+"""Opening words of each style. Any agent can have any style."""
 
 
 def signature(style: str) -> str:
-    """The opening words of a style; nothing for a style that has none."""
+    """Return the opening words of a style; empty if it has none."""
     return SIGNATURES.get(style, "")
 
 
 def style_of(text: str) -> str | None:
-    """The style whose opening words a text contains; None if it has none, or those of several."""
+    """Return the style whose opening words a text contains; None if there is none or more than one."""
     styles = [style for style, words in SIGNATURES.items() if words in text]
     return styles[0] if len(styles) == 1 else None
 
 
-# The material of a context as the text that agents and judges read, and that text read back into a context
+# Rendering of a context as prompt text, and parsing of that text back into a context
 
-# The syntax of a prompt: fences that their content cannot close, and rows of cells inside them
+# Prompt syntax: fences that their content cannot close, and tab-separated rows inside them
 
 _BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -370,32 +370,32 @@ _UNESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands between one pair of fences."""
+    """The content between a pair of fences, and its label."""
 
     label: str
     content: str
 
 
 def nonce(label: str, content: str) -> str:
-    """16 hex digits of sha256 over label and content."""
+    """Return 16 hex digits of the sha256 of label and content."""
     return hashlib.sha256(f"{label}\n{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def fence(label: str, content: str) -> str:
-    """``content`` between two lines that name it and carry its nonce."""
+    """Put ``content`` between two lines with its label and nonce."""
     content = code_points(content)
     mark = f"{label} {nonce(label, content)}"
     return f"<<<BEGIN {mark}>>>\n{content}\n<<<END {mark}>>>"
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content."""
+    """Parse the outermost fenced sections of a prompt, in order; fence-like lines inside a section are content."""
     parts = []
     at = 0
     while begin := _BEGIN.search(text, at):
         label, mark = begin.groups()
         end = f"\n<<<END {label} {mark}>>>"
-        # One character back, because an empty content shares its two line ends.
+        # One character back, because with empty content the two line ends coincide.
         stop = text.find(end, begin.end() - 1)
         content = text[begin.end() : max(stop, begin.end())]
         if stop < 0 or nonce(label, content) != mark:
@@ -406,7 +406,7 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def row(cells: Iterable[str]) -> str:
-    """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape."""
+    """Join cells by tabs into one line; tabs and line ends within cells are escaped."""
     values = list(cells)
     line = "\t".join(values)
     if line.count("\t") == len(values) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
@@ -415,7 +415,7 @@ def row(cells: Iterable[str]) -> str:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line, as they were before `row`."""
+    """Split a line into its cells, the inverse of `row`."""
     if "\\" not in line:
         return line.split("\t")
     return [_ESCAPED.sub(lambda m: _UNESCAPES.get(m.group(1), m.group(1)), cell) for cell in line.split("\t")]
@@ -426,7 +426,7 @@ _PART: Final = re.compile(r"^=== ([A-Za-z0-9_]+) ===\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromptTemplate:
-    """A prompt template: its file name, its text with the sha256 of it, and its parts by name."""
+    """A prompt template: its file name, text, sha256, and parts by name."""
 
     name: str
     text: str
@@ -435,33 +435,33 @@ class PromptTemplate:
 
     @classmethod
     def of(cls, name: str, text: str) -> PromptTemplate:
-        """The template in a text, part by part."""
+        """Parse a template text into its parts."""
         _, *pieces = _PART.split(text)
         parts = {key: Template(part.rstrip("\n")) for key, part in zip(pieces[::2], pieces[1::2], strict=True)}
         return cls(name, text, sha256_text(text), parts)
 
     def part(self, name: str) -> str:
-        """One part as it stands, with nothing filled in."""
+        """Return one part without filling in values."""
         return self.parts[name].template
 
     def filled(self, part: str, **values: object) -> str:
-        """One part with its values; a value too few is a `KeyError`."""
+        """Return one part with its values filled in; raises `KeyError` if a value is missing."""
         return self.parts[part].substitute(values)
 
 
 @cache
 def prompt_template(package: str, name: str) -> PromptTemplate:
-    """The template ``name`` of a package, from its folder ``templates``."""
+    """Load the template ``name`` from the folder ``templates`` of a package."""
     return PromptTemplate.of(name, (files(package) / "templates" / name).read_text(encoding="utf-8"))
 
 
-# When a fact became available is left out on purpose: it is not later than the decision, or rendering is refused.
+# The time at which a fact became available is not rendered: `refuse_future` ensures that it precedes the decision.
 
 Block = tuple[str, str]
-"""A section's label and content."""
+"""Label and content of a section."""
 
 Column = tuple[str, str, str]
-"""The field, unit and note that the facts in one column of a table share."""
+"""Field, unit and note common to the facts in one column of a table."""
 
 Placed = tuple[Column, Fact]
 
@@ -471,12 +471,12 @@ _DENSE = 0.5
 
 @lru_cache(maxsize=4096)
 def moment(when: datetime) -> str:
-    """A time in UTC, RFC 3339."""
+    """Format a time in UTC as RFC 3339."""
     return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def refuse_future(decision: Decision, context: Context) -> None:
-    """Refuse a context that holds anything from after the decision."""
+    """Raise `InputError` if a context has facts or bars from after the decision."""
     late = [
         Problem(f"fact {fact.id}", f"available at {moment(fact.available_at)}, after the decision")
         for fact in context.facts
@@ -494,14 +494,14 @@ def refuse_future(decision: Decision, context: Context) -> None:
 
 
 def latest(context: Context) -> datetime | None:
-    """When the last fact became available or the last bar closed; None without facts and bars."""
+    """Return the latest availability of a fact or close of a bar; None without facts and bars."""
     times = [fact.available_at for fact in context.facts]
     times += [max(series.times) for series in context.series if series.times]
     return max(times, default=None)
 
 
 def material_blocks(context: Context) -> list[Block]:
-    """The sections that all decisions of one context share, in their order; empty ones are left out."""
+    """Return the sections of a context in order, without empty ones; all its decisions share them."""
     pairs = [("cutoff", moment(context.cutoff)), ("completeness", context.completeness)]
     if context.profile:
         pairs.append(("profile", context.profile))
@@ -535,12 +535,12 @@ def material_blocks(context: Context) -> list[Block]:
 
 
 def number_text(value: float | None) -> str:
-    """A number with every digit it has; nothing for None."""
+    """Format a number with all of its digits; empty for None."""
     return "" if value is None else repr(float(value))
 
 
 def _facts(facts: Sequence[Fact]) -> str:
-    """Facts as wide tables where they form one (a row per instrument), the others one by one."""
+    """Format facts as wide tables with a row per instrument if they form one, the others one per line."""
     wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
     for fact in facts:
         if fact.instrument and not isinstance(fact.value, str):
@@ -549,7 +549,7 @@ def _facts(facts: Sequence[Fact]) -> str:
     for (source, when), found in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
         if any(note for (_, _, note), _ in found):
-            # A note must be that of most of its column.
+            # A note is put in the head of a column only if at least half of the instruments share it.
             members = Counter(column for column, _ in found)
             enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
             found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
@@ -559,7 +559,7 @@ def _facts(facts: Sequence[Fact]) -> str:
         count = sum(map(len, grid.values()))
         if count < 2 or count < _DENSE * len(grid) * len(columns):
             continue
-        # A line that says what the table is, a head, the notes of its columns if any, and a line per instrument
+        # A table line, a header, notes of the columns if any, and a line per instrument
         noted = any(note for _, _, note in columns)
         head = "table", str(len(grid)), source, moment(when) if when else ""
         lines.append(row((*head, "notes") if noted else head))
@@ -570,7 +570,7 @@ def _facts(facts: Sequence[Fact]) -> str:
             placed = map(of_row.get, columns)
             lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in placed]]))
             shown.update(id(fact) for fact in of_row.values())
-    # The others one by one, under the sentence they were read from where there is one
+    # The others one per line, under the note (source sentence) that they share
     if rest := [fact for fact in facts if id(fact) not in shown]:
         lines.append(row(("kind", "instrument", "field", "value", "unit", "as of", "source")))
     for note, several in groupby(rest, key=lambda fact: fact.note):
@@ -587,7 +587,7 @@ _COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
 
 
 def read_material(sections: Sequence[Section]) -> Context:
-    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff."""
+    """Parse the sections of a prompt into a context. Facts are numbered, and become available at the cutoff."""
     content = {section.label: section.content for section in reversed(sections)}
     situation = dict(pair for line in lines_of(content.get("situation", "")) if len(pair := cells(line)) == 2)
     if "cutoff" not in situation:
@@ -659,7 +659,7 @@ def read_material(sections: Sequence[Section]) -> Context:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a section; none of an empty one."""
+    """Split a section into lines; an empty section has none."""
     return text.split("\n") if text else []
 
 

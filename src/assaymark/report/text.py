@@ -87,6 +87,11 @@ def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
     return tuple((level, count(reached[level]), TALLY[level]) for level in LEVELS)
 
 
+def tally_words(reached: Mapping[str, int]) -> str:
+    """How many claims reach each level, in one line."""
+    return ", ".join(f"{count(reached[level])} {TALLY[level]}" for level in LEVELS)
+
+
 def words(value: int) -> str:
     """Small counts as words, larger ones as digits."""
     return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)

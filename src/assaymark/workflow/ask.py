@@ -27,7 +27,7 @@ from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
 from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
 from assaymark.text import money
-from assaymark.workflow.progress import counts, paying, say
+from assaymark.workflow.progress import cost_callback, counts, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
@@ -58,7 +58,7 @@ def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
     totals, ok = Counter(judgment.judge for judgment in judgments), Counter[str]()
     again: Counter[str] = Counter(judgment.judge for judgment in judgments if judgment.first_key)
     ok.update(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
-    lines = [again_line(judge, again[judge], totals[judge], ok[judge]) for judge in sorted(again)]
+    lines = [retry_line(judge, again[judge], totals[judge], ok[judge]) for judge in sorted(again)]
     for judge in sorted(totals):
         bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
         refused = sum(judgment.status == "refused" for judgment in bad)
@@ -72,7 +72,7 @@ def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
     return lines
 
 
-def again_line(judge: str, n: int, of: int, ok: int) -> str:
+def retry_line(judge: str, n: int, of: int, ok: int) -> str:
     """The line for a judge of whose ``of`` calls ``n`` were made again, with usable scores in ``ok`` of them."""
     share = f"{n:,} of {of:,} replies ({n / of:.1%})"
     return f"{judge}: {share} were no JSON; asked once more (trial 1b), {ok:,} of them have scores"
@@ -149,7 +149,7 @@ def run_all(
     tariff = models.prices if isinstance(models, Models) else None
     if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the price file
         ledger.notes.set(_PRICES, tariffs.text_of_prices(tariff))
-    purse = purse_of(models)
+    purse = budget_of(models)
     if engine.batch:
         batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
         if purse is not None:
@@ -158,7 +158,7 @@ def run_all(
             _ask_in_batches(ledger, batched, engine, what)
     models_asked = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
-    pay, prices = paying(), prices_of(models)
+    pay, prices = cost_callback(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
     paid = {"purse": purse, "on_reply": on_reply, **run_options(engine)}
     # First one call to each paid model that has several calls and has not replied on this ledger yet.
@@ -212,13 +212,13 @@ def run_all(
     )  # fmt: skip
 
 
-def say_raised(models: Mapping[str, Model]) -> None:
+def print_raised(models: Mapping[str, Model]) -> None:
     """Print the exceptions that Python agents raised, each once."""
     for line in models.raised() if isinstance(models, Models) else ():
         say(line)
 
 
-def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
+def budget_of(models: Mapping[str, Model]) -> SpendLimit | None:
     """Return the budget that these models are paid from; None if there is none."""
     return models.purse if isinstance(models, Models) else None
 
@@ -233,7 +233,7 @@ def run_options(engine: EngineChoice) -> Any:
     return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": engine.limits}
 
 
-def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
+def agent_engine(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
     """Return the engine settings for calling agents: few at once, so that a decision's seconds do not include queueing,
     and a deadline above the longest that an external agent may take, because a call cut off would be sent again."""
     outside = (patience(agent.args) + _MARGIN_S for agent in agents if is_outside(agent.model))
@@ -249,10 +249,10 @@ def ask(
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         how = models, engine or EngineChoice()
-        return answered(folder, ledger, calls, *how, f"{what} {judge}", judge, unusable)[0]
+        return require_replies(folder, ledger, calls, *how, f"{what} {judge}", judge, unusable)[0]
 
 
-def answered(
+def require_replies(
     folder: RunFolder, ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice,
     what: str, who: str, unusable: Unusable | None = None,
 ) -> tuple[dict[str, Reply], int]:  # fmt: skip
@@ -352,7 +352,7 @@ class Canaries:
 
     def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
         """Make these calls; returns those that were rejected as requests, with the reason."""
-        purse = purse_of(self.models)
+        purse = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
                 ledger, calls, self.models, purse=None if purse is None else purse.emptied(),

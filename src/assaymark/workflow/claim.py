@@ -94,7 +94,7 @@ class VerifiedRun:
         """Check the lock against the ledger, and the plan against the lock; returns the lock, empty if unreadable."""
         anchors: tuple[Mapping[str, Any], ...] = ()
         with suppress(LedgerError):  # `check_ledger` reports a ledger that cannot be read
-            anchors = runs.anchored(folder)
+            anchors = runs.ledger_locks(folder)
         if not folder.lock.is_file():
             if anchors:
                 what = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
@@ -179,7 +179,7 @@ class VerifiedRun:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
         before, listed = len(self.differences), dict[str, str]()
         with self.reading(folder.sums):
-            there = runs.handed_on(folder)
+            there = runs.published_files(folder)
             if not folder.sums.is_file():
                 if there:
                     what = f"{len(there)} files that are handed on have no digest on record"

@@ -28,7 +28,7 @@ from assaymark.workflow.amend import open_version_1
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, in_place
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, atomic_path
 from assaymark.workflow.tracks.datasheet import datasheet_name
 
 Value = dict[str, float]
@@ -222,7 +222,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
                 ids = sorted({names[planned.about] for planned, _ in answered})
                 scored = sum(answer.status == "ok" for _, answer in answered)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
-                with in_place(path) as part:
+                with atomic_path(path) as part:
                     require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
                 files.append({"path": str(path), "judge": judge.name, "samples": len(answered), "scored": scored})
     return files

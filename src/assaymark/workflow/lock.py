@@ -59,7 +59,7 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
     cycles: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
     total = len(study.substrate.regimes) * study.substrate.cycles
-    for cycle in cut(study.substrate):
+    for cycle in cut_cycles(study.substrate):
         cycles.append(cycle)
         keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
         note("cutting cycles", len(keys), total)
@@ -70,7 +70,7 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
     return cycles
 
 
-def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
+def cut_cycles(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """Cut the cycles of a substrate; with ``cycles`` only the first so many of each regime."""
     total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
     made = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
@@ -88,7 +88,7 @@ def source_of(substrate: Substrate) -> cutting.MinuteSource:
     )
 
 
-def unsanitised(cycle: cutting.Cycle) -> rec.Context:
+def raw_context(cycle: cutting.Cycle) -> rec.Context:
     """Return a cycle's context with its dates, names and price levels: the positive control of a date probe."""
     shown = cycle.context
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
@@ -111,7 +111,7 @@ def probe_dates(
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, probe = sample_of(substrate, made), substrate.date_probe
+    cycles, probe = probe_sample(substrate, made), substrate.date_probe
     lows, highs = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -149,15 +149,15 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     if study.substrate is None or (model := study.substrate.date_probe.model) is None:
         return []
     # First the sanitised cycles, then the same cycles unsanitised.
-    cycles = cycles or sample_of(study.substrate)
-    return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
+    cycles = cycles or probe_sample(study.substrate)
+    return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(raw_context, cycles))]
 
 
-def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
+def probe_sample(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
     """Return the sample of a date probe from ``made`` or newly cut cycles: the first ones of every regime."""
     size = substrate.date_probe.sample
     each = -(-size // len(substrate.regimes))
-    sample = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
+    sample = [cycle for cycle in made if cycle.number <= each] or cut_cycles(substrate, cycles=each)
     return sample[: max(size, len(substrate.regimes))]
 
 
@@ -461,7 +461,7 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
 
 def study_text(path: Path) -> str:
     """Return the text of a study file, with the content of the rubric that ``rubric.file`` names."""
-    return _with_rubric(path, "study file", ("rubric", "file"), "text")
+    return _inline_rubric(path, "study file", ("rubric", "file"), "text")
 
 
 def read_study(path: Path) -> Study:
@@ -471,10 +471,10 @@ def read_study(path: Path) -> Study:
 
 def bench_text(path: Path) -> str:
     """Return the text of a benchmark file, with the content of the rubric whose path is ``rubric``."""
-    return _with_rubric(path, "benchmark file", ("rubric",), "rubric")
+    return _inline_rubric(path, "benchmark file", ("rubric",), "rubric")
 
 
-def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
+def _inline_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
     """Return a plan's text with the rubric file named at ``place`` replaced by its content, under ``name``."""
     text, source = read_text(path, what), str(path)
     file = _value_at(text, source, place)
@@ -527,7 +527,7 @@ def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
 def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """Yield the problems of an agent, each located below ``place`` in the plan."""
     built_in, what = reference_agents(), "cannot decide; built-in models that can"
-    problems = list(_problems(place, agent, models, agent_argument_problems, built_in, what))
+    problems = list(_model_problems(place, agent, models, agent_argument_problems, built_in, what))
     yield from problems
     if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in problems):
         settings = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
@@ -546,17 +546,17 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
 
 def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """Return the problems of a judge of single decisions; none for a person."""
-    return iter(()) if judge.human else _problems(place, judge, models, argument_problems)
+    return iter(()) if judge.human else _model_problems(place, judge, models, argument_problems)
 
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """Return the problems of a judge of seasons; none for a person."""
     what = "cannot read whole records; reference models that can"
     arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
-    return iter(()) if judge.human else _problems(*arguments)
+    return iter(()) if judge.human else _model_problems(*arguments)
 
 
-def _problems(
+def _model_problems(
     place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
     argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
     what: str = "",

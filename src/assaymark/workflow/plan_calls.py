@@ -125,7 +125,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
         return
     gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
     yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
-    yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
+    yield f"  Now: {_size_words(design.now)}; power {design.power_now:.2f}."
     basis = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
         yield f"  No number of labels confirms it ({basis})."
@@ -140,7 +140,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     else:
         within = "" if budget is None or design.more_calls <= budget else f", beyond the budget of {budget}"
         yield f"  Cheapest with power {design.power:g}: {design.more_calls} more calls{within}:"
-        yield f"    {_sizes({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
+        yield f"    {_size_words({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
     if (best := design.cheapest) is not None and best.labelled is not None:
         yield f"    {best.labelled} of {best.G * best.C} cycles graded by people; cost {best.cost:,.2f} in all."
     yield f"  Variance of the gap: {design.variance:.2g}. One more call spent on each takes off"
@@ -153,7 +153,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     yield f"    {', '.join(bought)}{'' if design.trials_known else '; trials not measured'}."
 
 
-def _sizes(size: Mapping[str, int]) -> str:
+def _size_words(size: Mapping[str, int]) -> str:
     words = {"J": "judge", "T": "trial", "C": "cycle", "G": "cluster"}
     judges, trials, cycles, clusters = (f"{size[key]} {word}{'s' * (size[key] > 1)}" for key, word in words.items())
     return f"{judges}, {trials}, {cycles} in each of {clusters}"
@@ -241,7 +241,7 @@ class CallPlan(Result):
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
     def _parts(self) -> Iterator[Part]:
-        yield from map(clean, lines(self))
+        yield from map(clean, plan_calls_lines(self))
 
     @property
     def document(self) -> Mapping[str, object]:
@@ -329,13 +329,13 @@ def plan_calls_report(
         "records": study.records.model_copy(update={"derivations": ("honest",)}),
         "contamination": None, "anchor_probe": None,
     })  # fmt: skip
-    ways = [] if budget_calls is None else _ways(plain, fewer, truth, components, budget_calls, cells)
+    ways = [] if budget_calls is None else _setups(plain, fewer, truth, components, budget_calls, cells)
     options = tuple(option for option, *_ in ways)
     for place, option in enumerate(options):
         if option.state == "ok":
             # The control cells alone change no score, so one study shows their effect without sampling error.
             repeats = 1 if option.name == "control cells" else studies
-            reached = _simulated(ways[place], targets, adversarial, repeats, [seed, place])
+            reached = _simulate(ways[place], targets, adversarial, repeats, [seed, place])
             rising[option.name] = sum(reached.values()) / repeats
             for name, count in reached.items():
                 ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
@@ -345,7 +345,7 @@ def plan_calls_report(
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
 
-def lines(plan: CallPlan) -> list[str]:
+def plan_calls_lines(plan: CallPlan) -> list[str]:
     """Return the plan in lines; suppressed values are left out here too."""
     target = plan.focus
     if target is None:
@@ -387,7 +387,7 @@ Setup = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, St
 """An option, a function that draws its simulated records, and the plan it needs."""
 
 
-def _ways(
+def _setups(
     table: ScoreTable, study: Study, truth: Truth, components: designs.Components, budget: int, cells: bool
 ) -> list[Setup]:
     """Return the ways to spend the budget, each with control cells if these are needed."""
@@ -448,7 +448,7 @@ def _ways(
     return combined
 
 
-def _simulated(
+def _simulate(
     way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
 ) -> dict[str, int]:
     """Return the number of simulated studies in which each target reached its next level or a better one."""

@@ -70,7 +70,7 @@ def counts(what: str) -> Callable[[int, int], None]:
     return lambda done, total: progress(what, done, total)
 
 
-def parts() -> Callable[[object], None]:
+def count_parts() -> Callable[[object], None]:
     """Return a callback for an analysis that calls it at the start of each part."""
     measuring, done = counts("measuring"), itertools.count()
     return lambda _: measuring(next(done), PARTS)
@@ -82,7 +82,7 @@ def say(line: str) -> None:
         shown.say(line)
 
 
-def paying() -> Callable[[float], None] | None:
+def cost_callback() -> Callable[[float], None] | None:
     """Return a function that adds USD to the displayed cost, from any thread; None without a display."""
     shown = _SHOWN.get()
     return None if shown is None else shown.pay

@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Folded, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, parts_of
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -46,9 +46,10 @@ from assaymark.protocol import (
     plan_hash,
 )
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id, write_atomic
+from assaymark.report.text import LEVELS, TAGS, TALLY, tally_words
 from assaymark.rows import read
 from assaymark.text import clean
-from assaymark.workflow.progress import note, parts, watching
+from assaymark.workflow.progress import count_parts, note, watching
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
@@ -91,7 +92,7 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Folded("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
@@ -132,15 +133,15 @@ class MeasuredTable(Result):
             )  # fmt: skip
             text.append(f"few clusters ({most}): this rests on normal errors{pair}")
         text.append(f"{len(self.measurements)} measurements")
-        for level in ("headline", "qualified"):
+        for level in LEVELS[:2]:
             those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
             for verdict in those[:_LISTED]:
                 also = f" Say also: {verdict.condition}" if verdict.condition else ""
-                text.append(f"{level}: {verdict.claim.statement}{also}")
+                text.append(f"{TAGS[level]}: {verdict.claim.statement}{also}")
             if len(those) > _LISTED:
-                text.append(f"and {len(those) - _LISTED} more {level}")
-        text.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
-        return text if self.out is None else [*text, f"written to {self.out}"]
+                text.append(f"and {len(those) - _LISTED} more {TALLY[level]}")
+        written = [] if self.out is None else [f"written to {self.out}"]
+        return [*text, tally_words(self.tally), *written]
 
 
 def measure_table(
@@ -164,7 +165,7 @@ def measure_table(
         partitions = None if folder is None else folder.path / "partitions"
         sums = folder_sums(path, weights, computing or Computing(), partitions, named, scale)
         # All partitions have the same columns, or they could not be summed.
-        measured = _of_sums(path, sums, study, partition_files(path)[0])
+        measured = _measure_sums(path, sums, study, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
@@ -177,14 +178,14 @@ def measure_table(
                     sums = score_sums(
                         path, weights, dimensions=named, scratch=Path(scratch), progress=watching(), scale=scale
                     )
-                measured = _of_sums(path, sums, study, path)
+                measured = _measure_sums(path, sums, study, path)
             except NotStreamableError as reason:
                 large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
             note("reading scores", 0, 1)
             columns = Columns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
-            notes = [*reasons, *_unused(columns.unused)]
+            notes = [*reasons, *_unused_note(columns.unused)]
             measured = measure_columns(path, columns, study, notes, study is not None)
     if folder is None:
         return measured
@@ -263,46 +264,46 @@ def measure_columns(
         lines += [f"judge {judge} is left out: {reason}" for judge, reason in left_out.items()]
         honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
-        lines.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
+        lines.append(f"{_lacking_words(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
-    measurements = analyse(honest, plan, rng, people=people, progress=parts())
-    measurements = (*measurements, *_controls(columns, honest, plan), *missing_measurements(table, left_out))
+    measurements = analyse(honest, plan, rng, people=people, progress=count_parts())
+    measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decided(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    return _decide(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
-def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
+def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
     layout = sums.layout
     families = dict(zip(layout.judges, layout.families, strict=True))
     plan = default_study(families) if study is None else study
     _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
-    notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
+    notes = _unused_note([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
         reason = "partitions are only summed, while one file is read whole"
-        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {reason}")
+        notes.append(f"left out of every number: {_lacking_words(sums.left_out)}, and {reason}")
     if excess := sums.excess(plan.missing):
         reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
-    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
+    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
     measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decided(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    return _decide(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
-def _lacking(count: int, unit: str = "cycle") -> str:
+def _lacking_words(count: int, unit: str = "cycle") -> str:
     single, many = ("answer", "answers") if unit == "item" else ("trajectory", "trajectories")
     return f"{count:,} {f'{single} lacks' if count == 1 else f'{many} lack'} a usable score from some judge"
 
 
-def _unused(columns: Sequence[str]) -> list[str]:
+def _unused_note(columns: Sequence[str]) -> list[str]:
     """Return a note on numeric columns that are not used as dimensions."""
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
-def _decided(
+def _decide(
     path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, found: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip
@@ -326,7 +327,7 @@ def _decided(
     )
 
 
-def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
     """Measure length bias, contamination and control cells, as far as the table and the plan have them."""
     measurements: list[Measurement] = []
     # Most tables have none of these, and so load none of these modules.

@@ -29,7 +29,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.progress import note, silent, watched
-from assaymark.workflow.publish import standing_of, study_pages, study_shown
+from assaymark.workflow.publish import call_progress, study_contents, study_pages
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 from assaymark.workflow.tracks import datasheet as sheets_of
 
@@ -122,7 +122,7 @@ class RunServer:
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
-                models = standing_of(self.folder)
+                models = call_progress(self.folder)
                 answered = sum(done for _, done in models.values())
                 # The rate in replies a second since the oldest look within `_LATELY_S`.
                 self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
@@ -298,7 +298,7 @@ def join_runs(
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in shown else f"{key}-{sha256_text(str(path))[:6]}"
         with watched(silent):
-            shown[key] = _shown(folder, calls)
+            shown[key] = _site_entry(folder, calls)
     fronts = {key: front for key, (front, _) in shown.items()}
     links = sites.menu(fronts)
 
@@ -313,7 +313,7 @@ def join_runs(
     return tuple(fronts[key] for key in links), files
 
 
-def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
+def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
@@ -322,9 +322,9 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     match runs.kind_of(folder):
         case "portbench":
             from assaymark.report.portbench import each_benchmark_page
-            from assaymark.workflow.tracks.benchmark import bench_shown
+            from assaymark.workflow.tracks.benchmark import decide_bench
 
-            bench = bench_shown(folder)
+            bench = decide_bench(folder)
             return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
                 out, each_benchmark_page(bench, site, read)
             )
@@ -342,7 +342,7 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
-            shown = study_shown(folder)
+            shown = study_contents(folder)
             return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
                 out, study_pages(shown, site, calls)
             )

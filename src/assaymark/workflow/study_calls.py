@@ -21,11 +21,11 @@ from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
-from assaymark.notebook import Shown
+from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
-from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
+from assaymark.workflow.lock import Locked, Selection, cut_cycles, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
@@ -78,8 +78,8 @@ class JudgingSession:
             calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 how = self.models, engine, what + again, "the judges", None if again else unusable
-                asked += asking.answered(self.folder, ledger, calls, *how)[1]
-                judgments = parsed(planned, ledger)
+                asked += asking.require_replies(self.folder, ledger, calls, *how)[1]
+                judgments = parse_judgments(planned, ledger)
                 bad = {
                     item.call.key: item
                     for item, judgment in zip(planned, judgments, strict=True)
@@ -112,7 +112,7 @@ class JudgingSession:
         return [judgment for judgment in human if judgment.judge in people and judgment.trajectory in chosen]
 
 
-def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
+def parse_judgments(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
     """Parse the stored replies to planned calls; a second reply replaces an invalid first one."""
     replies = asking.stored_replies(ledger, [item.call for item in planned])
     judgments = [judging.judgment(item, replies[item.call.key]) for item in planned]
@@ -193,7 +193,7 @@ _WORTH_A_PROCESS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult(Shown):
+class JudgeResult(Displayable):
     """The result of judging; ``made`` counts all new calls, ``reasked`` those of anchor probe and held-out judge."""
 
     judgments: int
@@ -212,7 +212,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
     with beside(audit_of, folder, study, processes=both and large) as audit_beside:
         if both and not large:  # parse contexts once, for prompts and for checking numbers
-            contexts = audited(store.each_context(), session.selection.honest, study, audit)
+            contexts = audit_contexts(store.each_context(), session.selection.honest, study, audit)
             session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
@@ -255,11 +255,11 @@ def audit_of(folder: RunFolder, study: Study) -> Audit:
     store, audit = Store(folder), list[Audit]()
     honest = select(store.read(DECISIONS), study).honest
     contexts = store.each_context({decision.context_id for decision in honest})
-    deque(audited(contexts, honest, study, audit), maxlen=0)
+    deque(audit_contexts(contexts, honest, study, audit), maxlen=0)
     return audit[0]
 
 
-def audited(
+def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
@@ -300,18 +300,18 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
-    asked = [question for key, context in contexts for question in _questions(study, key, context)]
+    asked = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
     calls = [question.call for question in asked]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        how = models, asking.patient(engine, study.agents), "asking the agents", "the agents"
-        replies, sent = asking.answered(folder, ledger, calls, *how)
+        how = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
+        replies, sent = asking.require_replies(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
     for line in asking.unusable_decisions(decisions):
         say(line)
-    asking.say_raised(models)
+    asking.print_raised(models)
     records, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not unanswered(decision)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
@@ -326,9 +326,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
+def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
     """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
-    return [question for key, seen in _contexts(study, store)[cycles] for question in _questions(study, key, seen)]
+    return [question for key, seen in _contexts(study, store)[cycles] for question in _plan_cycle(study, key, seen)]
 
 
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
@@ -339,7 +339,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _questions(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
+def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
     """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -366,11 +366,11 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         # The judges' trial calls show a decision from the agents' trial calls.
-        questions = questions_of(study, store, slice(1))
-        next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
+        questions = plan_decisions(study, store, slice(1))
+        next_ones = lambda: (question.call for question in plan_decisions(study, store, slice(1, 2)))  # noqa: E731
         canaries.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
-            canaries.ask([date_call(model, cycle.context) for cycle in cut(study.substrate, cycles=2)])
+            canaries.ask([date_call(model, cycle.context) for cycle in cut_cycles(study.substrate, cycles=2)])
         prices, replies = asking.prices_of(models), canaries.kept
         answered = [one.decided(replies[one.call.key][1], prices) for one in questions if one.call.key in replies]
         by_id = {decision.record_id: decision for decision in answered}
@@ -418,7 +418,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=asking.purse_of(models),
+            ledger, models, purse=asking.budget_of(models),
             progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip

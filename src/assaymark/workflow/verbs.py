@@ -48,8 +48,7 @@ from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judg
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend, amendment_lines, reparse
     from assaymark.workflow.import_records import import_grades, import_records
-    from assaymark.workflow.plan_calls import CallPlan
-    from assaymark.workflow.plan_calls import lines as plan_calls_lines
+    from assaymark.workflow.plan_calls import CallPlan, plan_calls_lines
 
 __all__ = [
     "JudgeResult", "Locked", "StudyReport", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
@@ -153,7 +152,7 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     """Return the calls of a locked study's agents and judges by stage, and notes on what is estimated or left out."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:
-        stages["agents"] = [question.call for question in study_calls.questions_of(study, store)]
+        stages["agents"] = [question.call for question in study_calls.plan_decisions(study, store)]
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # placeholder texts of likely length for those not written yet

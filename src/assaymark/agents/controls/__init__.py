@@ -1,8 +1,8 @@
-"""Control cells: decisions and texts whose right treatment is known, made from a context or an honest decision.
+"""Adversarial controls: texts whose correct score is known by construction, from a context or an honest decision.
 
-ValueBlindBench sections 3.5 and 5.5 ask for two, verbose but wrong and terse but right; section 7 for three more, made
-from an honest decision: other words, one number changed, another length. A generator hands out nothing that
-`admissible` refuses, and `admissible` does not ask who wrote what it reads.
+ValueBlindBench sections 3.5 and 5.5 define two, verbose-wrong and terse-right; section 7 defines three more that are
+derived from an honest decision: a paraphrase, one number changed, another length. Generators return only texts that
+pass `admissible`, which checks texts of any author.
 """
 
 # ruff: noqa: I001  # names in packed lines

@@ -1,7 +1,7 @@
-"""The rules of each control cell, held against a text and its orders by somebody who did not write them.
+"""Check control texts and their orders against the rules of each control cell, independently of their generator.
 
-`admissible` looks at what was composed and at the material, never at how it was made: it judges the work of the
-generators here, of a person and of a model alike. Limits are those of ValueBlindBench section 3.5 where it gives one.
+`admissible` uses only the text, the orders and the context, so it applies to texts of the generators here, of people
+and of models alike. Limits are those of ValueBlindBench section 3.5 if it gives one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from assaymark.prompting import confident_in, hedges_in, judged_text, token_coun
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
 
 CELL_KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
-"""The kinds of control cell that are made and checked here."""
+"""Kinds of control cell that are generated and checked here."""
 
 DERIVED_KINDS: Final[tuple[DerivationKind, ...]] = ("paraphrase", "fact_flip", "length_matched")
-"""Those that are made from an honest decision."""
+"""Kinds that are derived from an honest decision."""
 
 LONGEST: int = 20_000
-"""Longer texts are refused unread: a cell is a rationale and no book."""
+"""Maximum characters of a control text; longer ones are rejected without further checks."""
 
 VERBOSE_TOKENS: Final = 200
 TERSE_TOKENS: Final = 60
@@ -42,20 +42,20 @@ WORD_OVERLAP: Final = 0.8
 RUN_OVERLAP: Final = 0.5
 
 FAR_STEPS: Final = 5
-"""A wrong number is far from the truth if it misses it by this many of its last printed digits ..."""
+"""A wrong number is far from the truth if it differs by this many units of its last printed digit ..."""
 
 FAR_SHARE: Final = 0.25
 """... and by this share of the larger of the two sizes."""
 
 RECONCILED: Final = ("cost", "proceeds", "residual", "cash_share", "exposure", "exposure_share", "leverage", "largest")
-"""The amounts that reconcile a book: true of the book after the orders, or not."""
+"""Amounts that reconcile a portfolio after the orders; a text may state them rightly or wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissibilityCheck:
-    """One rule held against a composed cell: ``value`` is what was found, ``limit`` what is needed, in words.
+    """Result of one rule for a control text: ``value`` was found, ``limit`` describes the requirement.
 
-    ``detail`` quotes what decided it, where something did.
+    ``detail`` quotes the text that decided it, if any.
     """
 
     rule: str
@@ -71,12 +71,12 @@ class AdmissibilityCheck:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A control cell before it becomes a record.
+    """A control text before it becomes a record.
 
-    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for,
-    ``change`` the one number that a fact-flip changed, with what is printed now.
-    ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
-    it. ``admissibility`` is empty for a cell that nobody has checked yet.
+    ``original`` is the honest decision of a derived cell, ``tokens`` the requested length, ``change`` the number that a
+    fact flip changed, with its new text.
+    ``known_scores`` has the score of a perfect judge by rubric dimension, for dimensions that the construction
+    determines. ``admissibility`` is empty until the cell is checked.
     """
 
     kind: DerivationKind
@@ -85,22 +85,22 @@ class Composed:
     confidence: float | None = None
     original: Decision | None = None
     tokens: int | None = None
-    change: tuple[Figure, str] | None = None
+    change: tuple[PrintedFigure, str] | None = None
     known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     admissibility: tuple[AdmissibilityCheck, ...] = ()
 
 
 def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
-    """The checks that did not pass."""
+    """Return the checks that did not pass."""
     return tuple(check for check in checks if not check.passed)
 
 
-# The material: the book after orders, and every size that it holds
+# Quantities of a context: the portfolio after orders, and every stated value
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    """A settlement, the rules that it breaks, and the amounts by name; shares and weights are ratios."""
+class SettledBook:
+    """A settled portfolio, the constraints that it violates, and its amounts by name; shares and weights are ratios."""
 
     after: Settlement
     broken: tuple[RuleCheck, ...]
@@ -108,8 +108,8 @@ class Book:
     limits: Mapping[str, float]
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> Book:
-    """The book of a context after orders."""
+def book_of(context: Context, actions: Sequence[Action]) -> SettledBook:
+    """Return the portfolio of a context after orders; raises an error if they cannot be settled."""
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
     ids = {item.id for item in context.instruments}
@@ -126,11 +126,11 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book:
         "largest": max(map(abs, after.weights.values()), default=0.0),
     }  # fmt: skip
     broken = tuple(check for check in audit(after, context.constraints) if not check.kept)
-    return Book(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
+    return SettledBook(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
 
 
-def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
-    """The book after orders; None where the context has none, or the orders are targets of weight."""
+def book_if_any(context: Context, actions: Sequence[Action]) -> SettledBook | None:
+    """Return the portfolio after orders; None if the context has none, or if the orders are target weights."""
     try:
         return book_of(context, actions)
     except (InputError, NotMeasurableError):
@@ -138,9 +138,9 @@ def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
 
 
 def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
-    """Every size that the material or the decision holds: facts, book, limits, orders, and differences of one field.
+    """Return every value in the context or decision: facts, portfolio, limits, orders, and differences within a field.
 
-    A number that equals none of them, as printed or in percent, is supported by nothing here.
+    A number that equals none of them, as printed or in percent, is unsupported.
     """
     facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
     sizes = [abs(value) for _, value in facts]
@@ -160,7 +160,7 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
 
 
 def is_held(values: Sequence[float], size: float, half: float) -> bool:
-    """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
+    """True if a printed size equals any value within ``half`` a last digit, as a ratio or as a percentage."""
     return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
 
 
@@ -171,9 +171,9 @@ _WRONG_DRAWS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One number that the material gives for an instrument over a horizon, such as ``return_15m``.
+    """One number in the context for an instrument over a horizon, such as ``return_15m``.
 
-    ``lean`` is 1 where it speaks for buying, -1 for selling, 0 where it has no direction.
+    ``lean`` is 1 if it supports buying, -1 if selling, 0 if it has no direction.
     """
 
     instrument: str
@@ -183,19 +183,19 @@ class Feature:
     lean: int
 
     def printed(self, value: float) -> str:
-        """A value of this feature as cells print it: returns with their sign and volatility in percent."""
+        """Format a value of this feature as in control texts: returns with sign, and volatility, in percent."""
         if self.kind == "return":
             return f"{value * 100:+.2f}%"
         return f"{value * 100:.2f}%" if self.kind == "volatility" else f"{value:.2f}"
 
     def fill(self, value: float) -> dict[str, str]:
-        """What the templates of `phrases` need, with a value of this feature."""
+        """Return the placeholders of the `phrases` templates for a value of this feature."""
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
     def wrong_value(self, lean: int, sizes: Sequence[float], rng: np.random.Generator) -> float | None:
-        """A value far from the true one that the material holds nowhere; None if none was found.
+        """Draw a false value that is far from the true one and not in the context; None if no draw succeeds.
 
-        ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
+        ``lean`` is the direction that the false value should support, for features with a direction.
         """
         true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
         for _ in range(_WRONG_DRAWS):
@@ -218,9 +218,9 @@ class Feature:
 
 
 def features_of(context: Context) -> list[Feature]:
-    """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
+    """Return the features that control texts cite: numeric facts with kind and horizon in their names, in order.
 
-    A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
+    Prices have no horizon and are excluded; so are returns that print as 0.00%, which have no direction.
     """
     ids = {item.id for item in context.instruments}
     features: list[Feature] = []
@@ -236,7 +236,7 @@ def features_of(context: Context) -> list[Feature]:
     return features
 
 
-# Reading: numbers, sentences and names of a text
+# Parsing: numbers, sentences and names in a text
 
 _SPAN = r"(?:minutes?|mins?|hours?|days?|sessions?|weeks?|months?|years?|bars?)"
 _FIGURE = re.compile(
@@ -248,8 +248,8 @@ _HAS_DIGIT = re.compile(r"[+\-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?%|[A-Za-z]+)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One number as printed: ``text[start:end] == quote``. ``step`` is what its last digit is worth as printed."""
+class PrintedFigure:
+    """One number as printed: ``text[start:end] == quote``. ``step`` is the unit of its last printed digit."""
 
     start: int
     end: int
@@ -262,45 +262,45 @@ class Figure:
 
     @property
     def decimals(self) -> int:
-        """Digits after the point."""
+        """Number of digits after the point."""
         return len(self.quote.rstrip("% ").partition(".")[2])
 
     @property
     def half(self) -> float:
-        """Half of the last printed digit, with room for float arithmetic."""
+        """Half a unit of the last printed digit, with tolerance for rounding errors."""
         return self.step * (0.5 + 1e-6)
 
     def written(self, value: float) -> str:
-        """Another value in the same dress: sign, separators, decimals and percent sign as here."""
+        """Format another value like this number: sign, separators, decimals and percent sign."""
         sign = "-" if value < 0 else "+" if self.quote[0] == "+" or (self.signed and self.value < 0) else ""
         body = f"{abs(value):{',' if self.grouped else ''}.{self.decimals}f}"
         return sign + body + self.quote[len(self.quote.rstrip("% ")) :]
 
     def far_from(self, one: float, other: float) -> bool:
-        """Whether no rounding, truncation or other choice of digits can explain a difference printed like this."""
+        """True if a difference is too large to be due to rounding or truncation at this precision."""
         gap = abs(one - other)
         return gap >= FAR_STEPS * self.step and gap >= FAR_SHARE * max(abs(one), abs(other))
 
 
-def figures_in(text: str) -> tuple[Figure, ...]:
-    """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none."""
+def figures_in(text: str) -> tuple[PrintedFigure, ...]:
+    """Return the numbers of a text in order, without horizons such as ``15m`` or ``60 minutes`` and digits in names."""
     figures = []
     for match in _FIGURE.finditer(text):
         sign, whole, frac = match.group("sign"), match.group("whole"), match.group("frac") or ""
         size = float(whole.replace(",", "") + frac)
         value, step = -size if sign and sign != "+" else size, 10.0 ** -max(len(frac) - 1, 0)
         percent = bool(match.group("percent"))
-        figures.append(Figure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
+        figures.append(PrintedFigure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
     return tuple(figures)
 
 
 def numerals_in(text: str) -> list[str]:
-    """Every run with a digit, horizons among them, sorted: two texts with equal lists print the same numbers."""
+    """Return all tokens with digits, including horizons, sorted; equal lists mean equal numbers in two texts."""
     return sorted(match.group().replace(" ", "") for match in _HAS_DIGIT.finditer(text))
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
-    """Start and end of each sentence, its mark included and blanks left out."""
+    """Return start and end of each sentence, with its punctuation mark and without surrounding spaces."""
     spans, start = [], 0
     for match in (*_SENTENCE_END.finditer(text), None):
         end = len(text) if match is None else match.end()
@@ -312,8 +312,8 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-class Mention(NamedTuple):
-    """One place where an instrument is named."""
+class InstrumentMention(NamedTuple):
+    """One mention of an instrument."""
 
     start: int
     end: int
@@ -322,7 +322,7 @@ class Mention(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _names(instruments: tuple[Instrument, ...]) -> tuple[re.Pattern[str] | None, dict[str, str]]:
-    """Any name of any instrument, the longest first, and whose it is; a name of two is nobody's."""
+    """Return a pattern of all instrument names, longest first, and the owner of each; shared names are dropped."""
     owners: dict[str, set[str]] = {}
     for item in instruments:
         for name in {item.id, item.name, item.symbol or "", *item.aliases} - {""}:
@@ -332,19 +332,19 @@ def _names(instruments: tuple[Instrument, ...]) -> tuple[re.Pattern[str] | None,
     return re.compile(rf"(?<!\w)(?:{ordered})(?!\w)") if owner else None, owner
 
 
-def mentions_in(text: str, context: Context) -> list[Mention]:
-    """The instruments that a text names, letter for letter, in order; Asset A is not named by Asset AB."""
+def mentions_in(text: str, context: Context) -> list[InstrumentMention]:
+    """Return the exact mentions of instruments in a text, in order; "Asset AB" does not mention Asset A."""
     pattern, owner = _names(context.instruments)
     matches = () if pattern is None else pattern.finditer(text)
-    return [Mention(match.start(), match.end(), owner[match.group()]) for match in matches]
+    return [InstrumentMention(match.start(), match.end(), owner[match.group()]) for match in matches]
 
 
-def figures_beside(text: str, mentions: Sequence[Mention]) -> list[Figure]:
-    """The figures that are no part of a name."""
+def figures_beside(text: str, mentions: Sequence[InstrumentMention]) -> list[PrintedFigure]:
+    """Return the figures that are not part of a name."""
     return [figure for figure in figures_in(text) if not any(m.start <= figure.start < m.end for m in mentions)]
 
 
-# Statements are read for checking, so only what is sure is read: a figure that cannot be placed is reported as unread.
+# Statements are parsed conservatively: a figure whose reference is not certain is reported as unread.
 
 _BREAK = re.compile(r"[,;:()]|\s[-–—/]\s|\b(?:and|but|while|whereas|although|though|plus|with|against|on)\b")
 _WORD = re.compile(r"[a-z]+")
@@ -378,15 +378,15 @@ _KINDS: Final = ("feature", "amount", "limit", "order")
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """One number that a text gives for something that can be looked up or computed.
+class StatedNumber:
+    """One number in a text, with the true value of the quantity that it refers to.
 
-    ``about`` is a field, or a quantity of `Book.amounts`; ``instrument`` is empty for the latter. ``stated`` and
-    ``actual`` are in the printed unit. ``kind`` is feature, amount, limit (a cap or floor that is repeated) or order.
+    ``about`` is a field, or a key of `SettledBook.amounts` (``instrument`` is then empty). ``stated`` and ``actual``
+    are in the printed unit. ``kind`` is feature, amount, limit (a quoted cap or floor) or order.
     """
 
     kind: str
-    figure: Figure
+    figure: PrintedFigure
     about: str
     instrument: str
     stated: float
@@ -394,12 +394,12 @@ class Stated:
 
     @property
     def right(self) -> bool:
-        """Whether the printed digits are those of the truth."""
+        """True if the number is correct to its printed precision."""
         return abs(self.stated - self.actual) <= self.figure.half + abs(self.actual) * 1e-12
 
     @property
     def far(self) -> bool:
-        """Whether it is far from the truth."""
+        """True if the number is far from the true value, see `PrintedFigure.far_from`."""
         return self.figure.far_from(self.stated, self.actual)
 
     def __str__(self) -> str:
@@ -407,13 +407,13 @@ class Stated:
 
 
 _Fields = Sequence[tuple[str, frozenset[str], str, float, str]]
-"""The numeric fields of an instrument: name, kinds, horizon, value and unit of each."""
+"""Numeric fields of an instrument: name, kinds, horizon, value and unit of each."""
 
 
 def statements_of(
-    text: str, context: Context, actions: Sequence[Action], book: Book | None
-) -> tuple[list[Stated], list[Figure]]:
-    """Everything numeric that a text says, held against its material, by kind; and the figures that were not read."""
+    text: str, context: Context, actions: Sequence[Action], book: SettledBook | None
+) -> tuple[list[StatedNumber], list[PrintedFigure]]:
+    """Return the numeric statements of a text with their true values, sorted by kind; and the unread figures."""
     fields: dict[str, list[tuple[str, frozenset[str], str, float, str]]] = {}
     for fact in context.facts:
         if fact.instrument and not isinstance(fact.value, str):
@@ -421,7 +421,7 @@ def statements_of(
             kinds = frozenset(part for part in parts if not part[:1].isdigit())
             span = next((part for part in parts if part[:1].isdigit()), "")
             fields.setdefault(fact.instrument, []).append((fact.field, kinds, span, float(fact.value), fact.unit))
-    mentions, statements, unread = mentions_in(text, context), list[Stated](), list[Figure]()
+    mentions, statements, unread = mentions_in(text, context), list[StatedNumber](), list[PrintedFigure]()
     figures = figures_beside(text, mentions)
     for start, end in sentences_of(text):
         near = [figure for figure in figures if start <= figure.start < end]
@@ -431,14 +431,14 @@ def statements_of(
             tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
             before = [mention for mention in nearby if mention.end <= figure.start]
             after = [mention for mention in nearby if mention.start >= figure.end]
-            # A quantity between a verb of trading and an instrument; what is not ordered counts as 0.
+            # A quantity between a trading verb and an instrument; without such an order the true value is 0.
             verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
-            read: Stated | None = None
+            read: StatedNumber | None = None
             if verbs and after and not figure.percent and after[0].start - figure.end <= 12:
                 name, verb = after[0].instrument, verbs[-1]
                 sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verb]
                 actual = min(sizes, key=lambda size, figure=figure: abs(size - figure.value), default=0.0)  # type: ignore[misc]
-                read = Stated("order", figure, verb, name, figure.value, actual)
+                read = StatedNumber("order", figure, verb, name, figure.value, actual)
             elif named := [*before[-1:], *after[:1]]:
                 read = _feature(figure, lead, tail, named[0].instrument, fields.get(named[0].instrument, ()))
             if read is None and book is not None:
@@ -450,14 +450,14 @@ def statements_of(
     return sorted(statements, key=lambda statement: _KINDS.index(statement.kind)), unread
 
 
-def _feature(figure: Figure, lead: str, tail: str, name: str, fields: _Fields) -> Stated | None:
-    """A figure held against a field of the instrument that it is about."""
-    # "return_60m of it: 0.8%" has nothing between its mark and the figure
+def _feature(figure: PrintedFigure, lead: str, tail: str, name: str, fields: _Fields) -> StatedNumber | None:
+    """Match a figure with a field of an instrument; None if the field is ambiguous."""
+    # "return_60m of it: 0.8%" has no words between the colon and the figure
     pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
     clause, ahead = pieces[-1] if pieces else "", _BREAK.split(tail.replace("_", " "))[0]
     words, behind = ([_SAME.get(word, word) for word in _WORD.findall(part)] for part in (clause, ahead))
     moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
-    # The horizons that the clause names, as field names write them; "the hour" is the longest one there is.
+    # The horizons in the clause, as in field names; "the hour" is the longest one available.
     around = clause + " | " + ahead
     spans = {size + unit[0] for size, unit in _HORIZON.findall(around)}
     minutes = [horizon for _, _, horizon, *_ in fields if re.fullmatch(r"\d+m", horizon)]
@@ -472,11 +472,11 @@ def _feature(figure: Figure, lead: str, tail: str, name: str, fields: _Fields) -
     about, *_, value, unit = fits[0]
     stated = figure.value if figure.signed else -figure.value if moving & _DOWN else figure.value
     actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
-    return Stated("feature", figure, about, name, stated, actual)
+    return StatedNumber("feature", figure, about, name, stated, actual)
 
 
-def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> Stated | None:
-    """A figure held against an amount or a limit; shares are kept as ratios and printed in percent."""
+def _amount(figure: PrintedFigure, before: str, after: str, sentence: str, book: SettledBook) -> StatedNumber | None:
+    """Match a figure with an amount or a limit of the portfolio; shares are ratios and printed in percent."""
     parts = (before, _BREAK.split(after)[0], sentence)
     lead, tail, cues = ([match.lastgroup or "" for match in _CUE.finditer(part)] for part in parts)
     subject = next((cue for cue in reversed(cues) if cue in _SUBJECTS), "")
@@ -488,37 +488,37 @@ def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) 
     else:
         name = "residual" if "residual" in lead else lead[-1] if lead else (tail[0] if tail else "")
         name = "" if name in ("cap", "floor", "largest") else name
-        # "much remains open, at 0.45" leaves no cash
+        # "much remains open, at 0.45" is not about cash
         if name == "residual" and not {"cash", "cost", "proceeds"} & {*cues}:
             name = "residual" if re.search(r"\bresidual\b", before) else ""
     actual = values.get(name)
     if actual is None:
         return None
-    return Stated(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
+    return StatedNumber(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
 
-# How like two texts are
+# Similarity of two texts
 
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
 
 
 def words_without(text: str, names: Sequence[str] = ()) -> list[str]:
-    """The words of a text in lower case, without numbers and without these names."""
+    """Return the words of a text in lower case, without numbers and without these names."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     return _LIKENESS_WORD.findall(_NUMERAL.sub(" ", text).lower())
 
 
 def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
-    """The share of words that two texts have in common, in any order (Dice); 1 where neither has any."""
+    """Return the Dice coefficient of the words of two texts, in any order; 1 if neither has words."""
     left, right = Counter(words_without(one, names)), Counter(words_without(other, names))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
 
 def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) -> float:
-    """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none."""
+    """Return the share of the first text's ``n``-grams that occur in the other; 1 if it has none."""
     words = [words_without(text, names) for text in (one, other)]
     left, right = (Counter(tuple(tokens[at : at + n]) for at in range(len(tokens) - n + 1)) for tokens in words)
     return (left & right).total() / left.total() if left else 1.0
@@ -530,16 +530,16 @@ Check = AdmissibilityCheck
 
 
 def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tuple[AdmissibilityCheck, ...]:
-    """Every rule of a kind of cell with what was found; the cell is admissible if all of them passed.
+    """Check all rules of a kind of control cell; the cell is admissible if all of them pass.
 
-    Numbers are read by `statements_of` and held against the facts of the context and the book after the orders.
+    Numbers are parsed by `statements_of` and compared with the facts of the context and the portfolio after the orders.
 
     Raises
     ------
     UnknownNameError
-        There are no rules for this kind.
+        The kind has no rules.
     InputError
-        A derived cell comes without what it was made from.
+        A derived cell lacks its original decision or the requested length.
     """
     if kind not in CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
@@ -577,7 +577,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
             _least("broken rules", len(book.broken), 1),
         )  # fmt: skip
     traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
-    # Orders for which no return or place in the range is cited, or one that speaks for the other side.
+    # Orders without a cited return or range position, or with one that supports the opposite side.
     positions = context.portfolio.positions if context.portfolio else {}
     unreasoned = []
     for order in traded:
@@ -600,7 +600,7 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
 
 
 def _derived(kind: DerivationKind, composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
-    """The rules of a cell that was made from an honest decision."""
+    """Check the rules of a cell that is derived from an honest decision."""
     before, after, actions = judged_text(original), composed.text, original.actions
     book = book_if_any(context, actions)
     was, _ = statements_of(before, context, actions, book)
@@ -610,7 +610,7 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
         now, _ = statements_of(after, context, actions, book)
 
         def difference(one: Sequence[str], other: Sequence[str]) -> list[str]:
-            # The entries of which one list has more than the other: equal lists say the same of the same.
+            # The entries that one list has more often than the other.
             left, right = Counter(one), Counter(other)
             return sorted(((left - right) + (right - left)).elements())
 
@@ -637,7 +637,7 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
             _none("sentences dropped from a text that was lengthened", dropped if added else []),
             Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
         )
-    # The pieces of both texts between their figures
+    # The parts of both texts between their figures
     figures = [figures_beside(text, mentions) for text, mentions in zip((before, after), named, strict=True)]
     pieces = []
     for text, printed in zip((before, after), figures, strict=True):
@@ -653,7 +653,7 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
     values = held_values(context, actions)
     starts = {claim.figure.start for claim in was if claim.right and claim.kind in ("feature", "amount")}
     sure = former.start in starts if starts else is_held(values, abs(former.value), former.half)
-    # With its sign turned a number keeps its size, so the material holds the size; the sign alone makes it wrong.
+    # A number with the opposite sign has a size that the context holds; only the sign makes it wrong.
     false = (former.signed and former.value == -other.value) or not is_held(values, abs(other.value), other.half)
     digits, far = round(abs(other.value - former.value) / former.step), former.far_from(other.value, former.value)
     return (
@@ -666,7 +666,7 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
 
 
 def _none(rule: str, faults: Sequence[str]) -> Check:
-    """A rule that nothing may break: the number of what does, and the first of it."""
+    """Return the check of a rule without exceptions: the number of faults, and the first three."""
     return Check(rule, len(faults), "0", not faults, ", ".join(faults[:3]))
 
 
@@ -675,5 +675,5 @@ def _least(rule: str, value: float, least: float) -> Check:
 
 
 def _most(rule: str, value: float, most: float) -> Check:
-    # 42 over 40 is a little more than 1.05 in binary
+    # 42 / 40 is slightly more than 1.05 in binary
     return Check(rule, round(value, 4), f"at most {most:g}", value <= most + 1e-9)

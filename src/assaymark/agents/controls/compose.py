@@ -1,4 +1,4 @@
-"""Control cells, made and recorded: A, long and wrong; B, terse and right; three made from an honest decision."""
+"""Generate adversarial controls: A, verbose-wrong; B, terse-right; and three derived from an honest decision."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ import numpy as np
 
 import assaymark.records as records
 from assaymark.agents.controls import checks as c
-from assaymark.agents.controls.checks import Composed, Figure
+from assaymark.agents.controls.checks import Composed, PrintedFigure
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
 
 REDRAWS: Final = 24
-"""How often a generator draws before it gives up."""
+"""Maximum number of draws of a generator."""
 
 
 def checked(composed: Composed, context: Context) -> Composed:
-    """The same cell with the record of its checks."""
+    """Return the cell with the results of its checks."""
     return replace(composed, admissibility=c.admissible(composed.kind, composed, context))
 
 
 def _drawn(
     kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, nothing: str = ""
 ) -> Composed:
-    """The first admissible cell of `REDRAWS` draws (``draw`` takes their number), with the record of its checks.
+    """Return the first admissible cell of `REDRAWS` draws (``draw`` takes the number of the draw), with its checks.
 
-    Raises NotMeasurableError with every check that the last draw failed, or with ``nothing`` where nothing was drawn.
+    Raises NotMeasurableError with the failed checks of the last draw, or with ``nothing`` if no draw gave a cell.
     """
     last: Composed | None = None
     for number in range(REDRAWS):
@@ -51,7 +51,7 @@ def _drawn(
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
-# Words for features, drawn
+# Random phrases for features
 
 
 def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
@@ -63,7 +63,7 @@ def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
 
 @cache
 def phrases() -> dict[str, tuple[str, ...]]:
-    """The templates of ``phrases.toml`` by name: sentences with alternatives, from which a text is drawn."""
+    """Return the templates of ``phrases.toml`` by name: sentences with alternatives to draw from."""
     text = (files("assaymark.agents.controls") / "phrases.toml").read_text(encoding="utf-8")
     return {name: tuple(templates) for name, templates in tomllib.loads(text).items()}
 
@@ -72,46 +72,46 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 def _chosen(template: str, rng: np.random.Generator) -> str:
-    """A template with every choice drawn."""
+    """Draw every choice in a template."""
     while _CHOICE.search(template):
         template = _CHOICE.sub(lambda match: str(rng.choice(match.group(1).split("|"))), template)
     return template
 
 
 def _some_of(name: str, rng: np.random.Generator, most: int) -> list[str]:
-    """Different templates of a name in a drawn order, each with every choice drawn."""
+    """Draw up to ``most`` different templates of a name, with all choices drawn."""
     return [_chosen(phrases()[name][int(at)], rng) for at in rng.permutation(len(phrases()[name]))[:most]]
 
 
 def _one_of(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
-    """One of the templates of a name, drawn, with its choices and, where something is given, its names filled in."""
+    """Draw one template of a name with its choices, and fill in its placeholders if ``fill`` is given."""
     text = _chosen(phrases()[name][int(rng.integers(len(phrases()[name])))], rng)
     return text if fill is None else text.format_map(fill)
 
 
 def _limits_text(limits: Mapping[str, float]) -> dict[str, str]:
-    """The limits as the templates print them: weights and cash in percent, leverage plainly."""
+    """Format limits for the templates: weights and cash in percent, leverage as a number."""
     shown = {"max_weight": "{:.1%}", "min_cash": "{:.1%}", "max_leverage": "{:.2f}"}
     return {kind: shown[kind].format(limit) for kind, limit in limits.items() if kind in shown}
 
 
 def _styled(text: str, style: str) -> str:
-    """A text behind the opening words of a style; its first letter is small unless a name begins there."""
+    """Prepend the opening words of a style; the text's first letter becomes lower case unless it starts a name."""
     opening = signature(style)
     first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
     return f"{opening} {first}" if opening else text
 
 
-# Cell A, long, confident and wrong with orders that break a limit; cell B, a few true words that keep every limit
+# Cell A: verbose, confident and wrong, with an order that violates a limit; cell B: terse and right, within all limits
 
 KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})
-"""Under every rubric here, a broken limit with a false account of it is the lowest score of constraint awareness."""
+"""In every rubric here, a violated limit with a false account of it has the lowest score of constraint awareness."""
 
 _CONFIDENCE: Final = (0.9, 0.99)
 _TERSE_CONFIDENCE: Final = (0.5, 0.7)
-_TOLD: Final = 3  # instruments that the memo speaks about
+_TOLD: Final = 3  # instruments that the memo covers
 _CITED: Final = 3
-_ACCOUNT: Final = (  # the arithmetic of a book in the fewest words: the limit that a line needs, and the line
+_ACCOUNT: Final = (  # portfolio arithmetic in few words: the limit that a line needs, and the line
     ("", "Exposure is {exposure_share:.1%} of equity."),
     ("max_leverage", "Leverage {leverage:.2f} against a cap of {max_leverage}."),
     ("min_cash", "Cash is {cash_share:.1%} of equity against a floor of {min_cash}."),
@@ -120,11 +120,11 @@ _ACCOUNT: Final = (  # the arithmetic of a book in the fewest words: the limit t
 
 
 def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elder") -> Composed:
-    """A trajectory of cell A: at least 200 tokens, sure of itself, wrong by arithmetic (ValueBlindBench section 3.5).
+    """Generate a verbose-wrong text (cell A): at least 200 words, confident, false (ValueBlindBench section 3.5).
 
-    One order breaks a limit; the features cited for it and for others are false and far from the true values; cash,
-    exposure and leverage are reconciled to numbers that are not those of the book. `admissible` has the exact rules;
-    NotMeasurableError has the checks that failed where no draw was admissible.
+    One order violates a limit; the features cited for it and for others are false and far from the true values; cash,
+    exposure and leverage are reconciled to false numbers. `admissible` has the exact rules; NotMeasurableError has the
+    failed checks if no draw is admissible.
     """
     barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
     cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
@@ -150,7 +150,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         evidence = _evidence(features, order, sizes, rng)
         fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
         decision = " ".join([_one_of("orders_a", rng, fill), *_some_of("convictions", rng, 2)])
-        # The memo's claims about the book after its orders: nothing of it true, all of it within the limits
+        # The memo's claims about the portfolio after its orders: all false, and all within the limits
         true, limits, equity = book.amounts, book.limits, book.amounts["equity"]
         weight, floor = limits.get("max_weight", 0.5), limits.get("min_cash", 0.0)
         top = min(limits.get("max_leverage", 1.0), 1.0)
@@ -165,7 +165,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
             ("largest", 0.3 * weight, 0.95 * weight, "{:.1%}"),
             ("cash_share", floor + 0.06, floor + 0.4, "{:.1%}"),
         ):
-            for _ in range(REDRAWS):  # a number that is far from the true one and held nowhere
+            for _ in range(REDRAWS):  # a number that is far from the true one and not in the context
                 value = float(rng.uniform(low, high))
                 far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
                 if far and not c.is_held(sizes, value, 0.0006):
@@ -173,7 +173,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
                     break
             else:
                 return None
-        # The reconciliation, each of its results false; limits are quoted as they are.
+        # The reconciliation with false results; limits are quoted correctly.
         lines = [_one_of("cash_lines", rng, fill), _one_of("exposure_lines", rng, fill)]
         for kind, topic in (("max_leverage", "leverage"), ("max_weight", "largest"), ("min_cash", "floor")):
             lines += [_one_of(f"{topic}_lines", rng, fill)] if kind in limits else []
@@ -189,7 +189,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
 def _evidence(
     features: Mapping[str, list[c.Feature]], order: Action, sizes: Sequence[float], rng: np.random.Generator
 ) -> list[str]:
-    """A paragraph for the instrument of the order, and shorter ones for others: features far from their true values."""
+    """Return a paragraph on the order's instrument and shorter ones on others, with false features."""
     others = [name for name in features if name != order.instrument]
     named = [order.instrument] if order.instrument in features else []
     named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
@@ -210,12 +210,12 @@ def _evidence(
 
 
 def terse_right(context: Context, rng: np.random.Generator, style: str = "plain") -> Composed:
-    """A trajectory of cell B: at most 60 words, three features cited, no hedging (ValueBlindBench section 3.5).
+    """Generate a terse-right text (cell B): at most 60 words, three features, no hedging (ValueBlindBench section 3.5).
 
-    One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in
-    the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
+    It has one or two orders within every limit. Cited features with a direction, returns and range positions, support
+    the order, and every number is correct. `admissible` has the exact rules.
     """
-    # Every instrument and side for which three features can be cited, none of which speaks for the other side
+    # Every instrument and side with at least three features, none of which supports the other side
     prices, positions = prices_of(context), context.portfolio.positions if context.portfolio else {}
     choices: list[tuple[str, int, list[c.Feature]]] = []
     for name, features in _by_instrument(context).items():
@@ -233,14 +233,14 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     after, limits = book.after, book.limits
 
     def draw(attempt: int) -> Composed | None:
-        # One or two orders of different instruments, smaller with every attempt
+        # One or two orders of different instruments, which shrink with every attempt
         wanted = min(int(rng.integers(1, 3)), int(limits.get("max_orders", 2.0)))
         orders: list[tuple[Action, list[c.Feature]]] = []
         for at in rng.permutation(len(choices)):
             name, side, usable = choices[int(at)]
             if len(orders) == wanted or any(order.instrument == name for order, _ in orders):
                 continue
-            # A part of what the limits leave room for, or of what is held, in units that print in full
+            # A part of what the limits allow, or of the position, in units that print without rounding
             part, price = float(rng.uniform(0.4, 0.9)) * 0.85**attempt, prices[name]
             units = after.positions.get(name, 0.0)
             if side < 0:
@@ -265,7 +265,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
 def _terse(
     context: Context, orders: Sequence[tuple[Action, list[c.Feature]]], rng: np.random.Generator, style: str
 ) -> Composed:
-    """The words of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
+    """Compose the text of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
     actions, reasons = tuple(order for order, _ in orders), []
     book = c.book_of(context, actions)
     for order, cited in orders:
@@ -275,7 +275,7 @@ def _terse(
                 "x": order.instrument, "features": citations}  # fmt: skip
         reasons.append(_one_of("orders_b", rng, fill))
     text = _styled(" ".join(reasons), style)
-    # The arithmetic of the book in a drawn order; what does not fit is left out
+    # The portfolio arithmetic in random order; lines that do not fit are left out
     true, limits = book.amounts, _limits_text(book.limits)
     spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
     cash = f"Cash {true['cash']:,.2f} {spent} leaves {true['residual']:,.2f}."
@@ -287,9 +287,9 @@ def _terse(
     return Composed("cell_b", actions, text, confidence)
 
 
-# Control cells made from an honest decision: other words, one number made wrong, another length
+# Controls derived from an honest decision: a paraphrase, one wrong number, another length
 
-# Private characters stand for what must not change; a text that holds any of them is refused.
+# Private-use characters mark the parts that must not change; texts that contain them are rejected.
 _NUMBER, _NAME, _END = "\ue000", "\ue001", "\ue002"
 _NUMERAL = re.compile(r"[+\-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?%|[A-Za-z]+)?")
 _SLOT = re.compile(r"[#@*]\d")
@@ -306,16 +306,16 @@ _SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
 
 
 def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
-    """A cell with the orders and the confidence of an honest decision, and another text."""
+    """Build a derived cell: the orders and confidence of an honest decision, with another text."""
     given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
     return Composed(kind, text=text, **given, **more)
 
 
 def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
-    """The same decision in other words.
+    """Generate a paraphrase of a decision.
 
-    Whole sentences and phrases are replaced by fixed rewordings of ``thesaurus.toml``, and sentences that do not lean
-    on the one before change places within their paragraph. Numbers, names and the opening words of a style stay.
+    Sentences and phrases are replaced by rewordings from ``thesaurus.toml``, and sentences that do not refer to the
+    previous one are reordered within their paragraph. Numbers, names and the opening words of a style stay.
     """
     text = judged_text(decision)
     if any(mark in text for mark in (_NUMBER, _NAME, _END)):
@@ -324,10 +324,10 @@ def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -
 
 
 def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
-    """A text in other words, with its names, its numbers and the opening words of its style."""
+    """Reword a text, keeping its names, its numbers and the opening words of its style."""
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     plain = text[len(opening) :].lstrip() if opening else text
-    # A token in place of every name and every number
+    # Replace every name and number by a token
     originals: dict[str, str] = {}
     numbers = count()
 
@@ -344,7 +344,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     tokens, masked = [*_TOKEN.findall(named), ""], ""
     for part, token in zip(_TOKEN.split(named), tokens, strict=True):
         masked += _NUMERAL.sub(lambda match: hide(_NUMBER, match.group()), part) + token
-    # Each paragraph with its blocks in a drawn order: a sentence and those that lean on it move together
+    # Shuffle the blocks of each paragraph: a sentence and those that refer to it move together
     paragraphs: list[str] = []
     for part in masked.split("\n\n"):
         blocks: list[list[str]] = []
@@ -357,7 +357,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
         order = [blocks[pinned + int(at)] for at in rng.permutation(max(len(blocks) - pinned, 0))]
         paragraphs.append(" ".join(sentence for block in (*blocks[:pinned], *order) for sentence in block))
     masked = "\n\n".join(paragraphs)
-    # A text whose rewordings all make it longer comes back to its length where some of it is kept.
+    # Rewordings may all be longer, so a random share of sentences is kept to limit the change of length.
     keep = float(rng.uniform(0.0, _MOST_KEPT))
     sentences, phrase, others = _rewordings()
 
@@ -368,7 +368,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
         return _cased(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), match)
 
     def turned(match: re.Match[str]) -> str:
-        # A conclusion before its reason, where no figure could lose the name that it belongs to
+        # Put the conclusion before its reason, unless a figure could be separated from its name
         first, then = match.group("first"), match.group("then")
         if _NUMBER in match.group() or rng.random() < 0.5:
             return match.group()
@@ -384,7 +384,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     for pattern, ways in sentences:
         masked = pattern.sub(lambda match, ways=ways: rephrased(match, ways), masked)  # type: ignore[misc]
     masked = phrase.sub(replaced, _SO.sub(turned, masked))
-    # Capitals where sentences begin, and a small letter behind the opening words of a style
+    # Restore capitals at the beginning of sentences, and lower case after the opening words of a style
     plain = _TOKEN.sub(lambda match: originals[match.group()], masked)
     plain = re.sub(r"([.!?]\s+|\n\n)([a-z])", lambda match: match.group(1) + match.group(2).upper(), plain)
     if not opening:
@@ -395,12 +395,12 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
 
 @cache
 def _rewordings() -> tuple[list[tuple[re.Pattern[str], tuple[str, ...]]], re.Pattern[str], dict[str, tuple[str, ...]]]:
-    """The rewordings that ship with the package: sentences, the longest first, and phrases with their pattern."""
+    """Return the built-in rewordings: sentences, longest first, and phrases with their pattern."""
     raw = tomllib.loads((files("assaymark.agents.controls") / "thesaurus.toml").read_text(encoding="utf-8"))
     lower = {phrase.lower(): tuple(others) for phrase, others in raw["phrases"].items()}
     ordered = "|".join(re.escape(phrase) for phrase in sorted(lower, key=lambda phrase: (-len(phrase), phrase)))
     phrase = re.compile(rf"(?<![\w'])(?:{ordered})(?![\w'])", re.IGNORECASE)
-    # A source as a pattern: slots become groups, and case does not matter.
+    # Source sentences as patterns: slots become groups, and case is ignored.
     sentences = []
     for source, ways in sorted(raw["sentences"].items(), key=lambda pair: -len(pair[0])):
         pattern = ""
@@ -412,7 +412,7 @@ def _rewordings() -> tuple[list[tuple[re.Pattern[str], tuple[str, ...]]], re.Pat
 
 
 def _cased(way: str, match: re.Match[str]) -> str:
-    """A way with a capital where a sentence begins there, and a small first letter elsewhere."""
+    """Capitalise a replacement at the beginning of a sentence; elsewhere make its first letter lower case."""
     before = match.string[: match.start()]
     begins = not before.strip() or before.rstrip()[-1] in ".!?" or before.endswith("\n")
     if begins or re.match(r"I\b", way):
@@ -425,22 +425,22 @@ _FACTORS: Final = (1.6, 4.0)
 
 
 def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
-    """The same decision with one number of its text changed to a wrong one.
+    """Generate a copy of a decision with one number of its text changed to a wrong one.
 
-    A number that the text gives rightly for a feature of an instrument is taken first, else one of the arithmetic of
-    the book, else one that the material holds. Its sign is turned where it prints one that means something, or its
-    size is changed; the new value is held nowhere in the material. ``change`` says what was done, and where.
+    The number is a correct value of an instrument's feature if possible, else of the portfolio arithmetic, else any
+    value of the context. Its sign is reversed (if it is printed and meaningful) or its size changed; the context does
+    not contain the new value. ``change`` has the changed figure and its new text.
     """
 
-    def telling(figure: Figure) -> bool:
+    def telling(figure: PrintedFigure) -> bool:
         # A measurement has a fraction or a percent sign, and is not zero.
         return (figure.percent or figure.decimals > 0) and figure.value != 0
 
     text, sizes = judged_text(decision), c.held_values(context, decision.actions)
     statements, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
     right = [statement for statement in statements if statement.right and telling(statement.figure)]
-    # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
-    choices: list[tuple[Figure, bool, bool]] = []
+    # Figures of the best available kind, each with: its sign can be reversed; it is a position between 0 and 1.
+    choices: list[tuple[PrintedFigure, bool, bool]] = []
     for statement in (statement for statement in right if statement.kind == "feature"):
         kind, figure = statement.about.split("_")[0], statement.figure
         choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
@@ -464,7 +464,7 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
             value = figure.value * factor if rng.random() < 0.5 else figure.value / factor
             if place:
                 value = float(rng.uniform(0.02, 0.98))
-            # A size of a few last digits has to move by more of them than a factor gives.
+            # A small size has to change by more last digits than a factor gives.
             value += np.copysign(8 * figure.step, value) if abs(value - figure.value) < 8 * figure.step else 0.0
             new = figure.written(value)
             size = abs(c.figures_in(new)[0].value)
@@ -479,11 +479,11 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
 
 
 def length_matched(decision: Decision, context: Context, tokens: int, rng: np.random.Generator) -> Composed:
-    """The same decision with a text whose length is within 5 % of ``tokens``.
+    """Generate a copy of a decision whose text is within 5 % of ``tokens`` words.
 
-    A text that is too short gets true sentences behind it, each about a feature that it does not cite yet. One that
-    is too long loses whole sentences, those without numbers first and never all that have one; its first sentence
-    stays. A text that is within 5 % already stays as it is.
+    True sentences are added to a short text, each on a feature that it does not cite. Whole sentences are removed from
+    a long text, those without numbers first and never all with one; its first sentence stays. A text that is already
+    within 5 % is unchanged.
     """
     if tokens < 1:
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
@@ -498,7 +498,7 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
         if have > high:
             shorter = _shortened(text, low, high)
             return None if shorter is None else _made("length_matched", decision, shorter, tokens=tokens)
-        # True sentences about features that are not cited yet
+        # Add true sentences on features that are not cited yet
         for at in rng.permutation(len(fresh)) if have < low else ():
             feature = fresh[int(at)]
             texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
@@ -506,7 +506,7 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
             if ends := [text for text, more in zip(texts, sizes, strict=True) if low <= have + more <= high]:
                 longer, have = f"{longer} {ends[int(rng.integers(len(ends)))]}", tokens
                 break
-            # What is left has to hold at least one more of the shortest sentences.
+            # The rest must have room for at least one more of the shortest sentences.
             if fits := [text for text, more in zip(texts, sizes, strict=True) if have + more + min(sizes) <= high]:
                 added = fits[int(rng.integers(len(fits)))]
                 longer, have = f"{longer} {added}", have + token_count(added)
@@ -517,7 +517,7 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
 
 
 def _shortened(text: str, low: float, high: float) -> str | None:
-    """A choice of sentences of ``low`` to ``high`` tokens together, the first among them."""
+    """Select sentences with ``low`` to ``high`` words in total, including the first; None if impossible."""
     spans = c.sentences_of(text)
     sizes = [token_count(text[start:end]) for start, end in spans]
     worth = [len(c.figures_in(text[start:end])) for start, end in spans]
@@ -533,22 +533,22 @@ def _shortened(text: str, low: float, high: float) -> str | None:
         return None
     shorter = text[spans[0][0] : spans[0][1]]
     for before, at in pairwise(chosen):
-        # A new paragraph begins where one began between the chosen sentences.
+        # Keep paragraph breaks between the selected sentences.
         between = text[spans[before][1] : spans[at][0]]
         shorter += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
     return shorter
 
 
-# Control cells as records: one cell, and a number of them spread over the clusters of a study
+# Control cells as records: a single one, and many spread over the clusters of a study
 
 MADE_HERE: Final = "assaymark control cells"
-"""Where a control cell comes from, in its provenance."""
+"""Provenance source of control cells."""
 
 CONTROL: Final = "control"
-"""The agent id of every control cell."""
+"""Agent id of every control cell."""
 
 ORDERS: Final = "orders-v1"
-"""The format of the decisions that a cell makes itself; a derived one keeps that of its parent."""
+"""Record format of cells A and B; a derived cell has the format of its parent."""
 
 Placed = tuple[str, Context, str]
 """A context's id, the context, and the cluster that it belongs to."""
@@ -559,9 +559,9 @@ Source = tuple[str, Context, Decision | None]
 def cell_decision(
     composed: Composed, context_id: str, record_id: str, cluster: str, family: str, seed: int, decided_at: datetime
 ) -> Decision:
-    """A composed cell as a record; NotMeasurableError where it was not checked, or c.failed a check.
+    """Convert a cell to a record; raises NotMeasurableError if it was not checked or failed a check.
 
-    A cell derived from a decision takes its episode, step, cluster, time and format from it, so that the two can be
+    A derived cell has the episode, step, cluster, time and format of its original decision, so that the two can be
     compared as a pair.
     """
     kind, origin, change = composed.kind, composed.original, composed.change
@@ -584,7 +584,7 @@ def cell_decision(
 def _sources(
     contexts: Sequence[Placed], kind: str, count: int, honest: Sequence[Decision], tokens: int | None
 ) -> dict[str, list[Source]]:
-    """What cells are made from, by cluster: contexts, or honest decisions on them; everything that is wrong at once."""
+    """Return the sources of cells by cluster: contexts, or honest decisions; raises `InputError` with every problem."""
     derived, sources = kind in c.DERIVED_KINDS, dict[str, list[Source]]()
     placed = {key: (context, cluster) for key, context, cluster in contexts}
     for decision in honest if derived else ():
@@ -609,12 +609,12 @@ def cell_decisions(
     honest: Sequence[Decision] = (), tokens: int | None = None, study: str = "",
     reasons: dict[str, str] | None = None,
 ) -> list[Decision]:  # fmt: skip
-    """``count`` control cells, spread evenly over the clusters: their numbers differ by one at most.
+    """Generate ``count`` control cells, spread evenly over the clusters: their numbers differ by at most one.
 
-    Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
-    another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
-    is made from a decision once. ``derivation.seed`` of each record repeats its generator. With ``reasons`` it is no
-    error that fewer can be made: they say why a context or decision gave none, and "" of one that gave some.
+    Equal arguments give equal records. A context or decision without an admissible cell is replaced by another of its
+    cluster. Cells A and B reuse a context after all others of its cluster were used; each decision gives one derived
+    cell. ``derivation.seed`` of each record reproduces its generator. With ``reasons``, fewer cells are no error: it
+    has the reason for each context or decision without a cell, and "" for those with one.
     """
     if kind not in c.CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, c.CELL_KINDS)
@@ -630,9 +630,9 @@ def cell_decisions(
         return (paraphrase if kind == "paraphrase" else fact_flip)(decision, context, rng)
 
     def cells(cluster: str, key: list[int]) -> Iterator[tuple[str, Context, Composed, int]]:
-        """The admissible cells of one cluster, its sources tried in a drawn order.
+        """Yield the admissible cells of one cluster, with its sources in random order.
 
-        Derived cells use every source once, the others again and again, until a whole round came to nothing.
+        Derived cells use every source once, the others repeatedly until a whole round gives no cell.
         """
         nonlocal last
         members = sources[cluster]

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.evidence.mention import HALF, Number, Values, extract_numbers
+from assaymark.judging.evidence.mention import HALF, PrintedNumber, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
     LISTS,
@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     is_horizon,
     words_of,
 )
-from assaymark.judging.prompts import book_of
+from assaymark.judging.prompts import order_outcome
 from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Series
 
 Ints = NDArray[np.int64]
@@ -75,7 +75,7 @@ class FieldLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class FactCells:
     """Facts about instruments, sorted by instrument: row r has the slice ``bounds[r]:bounds[r + 1]``."""
 
     values: Values
@@ -123,7 +123,7 @@ class Material:
     """The look-up index of everything that one agent could see. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
-    cells: Cells
+    cells: FactCells
     free: FreeFacts
     rules: DecisionNumbers
     series: Mapping[str, Series]
@@ -131,7 +131,7 @@ class Material:
     completeness: Completeness
     prompts: tuple[str, ...]
 
-    def prints(self, number: Number) -> tuple[str, bool] | None:
+    def prints(self, number: PrintedNumber) -> tuple[str, bool] | None:
         """Find a number in the prompts: ``prompt:LINE``, and True if it has more digits there; None if it is absent.
 
         The first line that prints it, else the first line with a number that rounds to it at four digits or more.
@@ -192,7 +192,7 @@ class Material:
             if key not in known_horizons:
                 known_horizons[key] = frozenset(label.horizon for label in of_cell[part]) - {""}
         depth = np.array([label.depth for label in labels], dtype=bool)[label]
-        cells = Cells(
+        cells = FactCells(
             Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
             bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
         )  # fmt: skip
@@ -253,7 +253,7 @@ _FINE = 4
 
 
 @lru_cache(maxsize=256)
-def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
+def _printed(text: str) -> tuple[list[float], list[tuple[PrintedNumber, int]]]:
     """Return the sorted absolute values of the numbers of a text, and each number with its line, counted from 1."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     prints = sorted(extract_numbers(text), key=lambda number: abs(number.value))
@@ -326,7 +326,7 @@ def _rises(field_name: str) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def _read_note(note: str) -> tuple[bool, tuple[Number, ...]]:
+def _read_note(note: str) -> tuple[bool, tuple[PrintedNumber, ...]]:
     """Return whether a note mentions a decrease, and its numbers; cached, because rounds share their briefings."""
     text = note[:_LONGEST_NOTE]
     return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
@@ -390,7 +390,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
                 entries.append((action.instrument, label, float(value), unit))
     for name in sorted(decision.stages):
         entries += _walk(decision.stages[name], name, "", 0)
-    book = None if context is None else book_of(context, decision.actions)
+    book = None if context is None else order_outcome(context, decision.actions)
     if book is not None and book.after is not None and book.after.equity > 0:
         after = book.after
         for name, weight in after.weights.items():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
-from assaymark.judging.evidence.mention import NumberContext, Reading, UnitReading, extract_numbers
+from assaymark.judging.evidence.mention import NumberContext, ParsedText, UnitReading, extract_numbers
 from assaymark.judging.evidence.rules import (
     Ruling,
     accusation,
@@ -98,7 +98,7 @@ def audit_texts(
         numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
         if not numbers:
             continue
-        read = Reading(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
+        read = ParsedText(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
         repeats = len(numbers) >= _MANY
         for at, number in enumerate(numbers):
             key = read.key(at) if repeats else None

@@ -170,7 +170,7 @@ HALF = 0.5 + 1e-9  # half of the last printed digit, with tolerance for float ar
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class PrintedNumber:
     """One number as printed; ``text[start:end] == quote``."""
 
     start: int
@@ -200,10 +200,10 @@ class UnitReading:
         return self.step * HALF + self.size * 1e-12
 
 
-def extract_numbers(text: str) -> list[Number]:
+def extract_numbers(text: str) -> list[PrintedNumber]:
     """Extract the numbers of ``text`` in order, with units, without dates, horizons, index names and identifiers."""
     plain = narrow(text)
-    read: list[Number] = []
+    read: list[PrintedNumber] = []
     at = 0
     # Jump from digit to digit, because the pattern would otherwise be tried at every letter.
     while (digit := _DIGIT.search(plain, at)) and (match := _TOKEN.search(plain, max(at, digit.start() - _HEAD))):
@@ -227,7 +227,7 @@ def extract_numbers(text: str) -> list[Number]:
         value = float(digits + fraction.replace(",", ".")) * scale
         decimals = max(len(fraction) - 1, 0)
         read.append(
-            Number(
+            PrintedNumber(
                 match.start(), match.end(), match.group(), -value if sign and sign != "+" else value, unit,
                 scale * 10.0**-decimals, decimals, scale, bool(sign),
                 not (sign or fraction or tail or currency or digits != whole), of_shares,
@@ -299,7 +299,7 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
     )
 
 
-def _joined(text: str, first: Number, second: Number) -> bool:
+def _joined(text: str, first: PrintedNumber, second: PrintedNumber) -> bool:
     """Return True if two neighbouring numbers form a range or are entries of a slash-separated list."""
     between = text[first.end : second.start]
     if between in ("", " "):
@@ -309,7 +309,7 @@ def _joined(text: str, first: Number, second: Number) -> bool:
     return bool(_JOIN.match(between))
 
 
-def _with_unit(number: Number, unit: Unit, scale: float) -> Number:
+def _with_unit(number: PrintedNumber, unit: Unit, scale: float) -> PrintedNumber:
     """Return ``number`` with the unit and scale of its range."""
     ratio = scale / number.scale
     return replace(number, unit=unit, scale=scale, value=number.value * ratio, step=number.step * ratio, bare=False)
@@ -332,7 +332,7 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 class NumberContext:
     """The linguistic context of one number."""
 
-    number: Number
+    number: PrintedNumber
     words: frozenset[str]
     lead: list[str]
     trail: list[str]
@@ -386,13 +386,13 @@ class NumberContext:
 class NumberSpan(NamedTuple):
     """The location of a number: its text, its index there, and the spans of its sentence and clause."""
 
-    read: Reading
+    read: ParsedText
     at: int
     sentence: tuple[int, int]
     clause: tuple[int, int]
 
 
-class _Sentence:
+class _ParsedSentence:
     """One sentence that contains a number: its words, breaks, horizons and the instruments it names."""
 
     __slots__ = ("breaks", "end", "mentions", "spoken", "start", "starts", "words")
@@ -409,25 +409,25 @@ class _Sentence:
         self.starts = [mention.start for mention in self.mentions]
 
 
-class Reading:
+class ParsedText:
     """One text with its numbers. Only sentences with a number are parsed, each on first use."""
 
     __slots__ = ("_last", "_lower", "_subjects", "headers", "numbers", "pieces", "text")
 
-    def __init__(self, text: str, numbers: Sequence[Number], subjects: Subjects, owner: int) -> None:
+    def __init__(self, text: str, numbers: Sequence[PrintedNumber], subjects: Subjects, owner: int) -> None:
         self.text = text
         self.numbers = numbers
         self.pieces = Pieces(text)
         self.headers = Headers(text, subjects, owner)
         self._lower = lower_of(text)
         self._subjects = subjects
-        self._last: _Sentence | None = None
+        self._last: _ParsedSentence | None = None
 
-    def sentence_at(self, position: int) -> _Sentence:
+    def sentence_at(self, position: int) -> _ParsedSentence:
         """Return the sentence around a position; the last result is cached."""
         last = self._last
         if last is None or not last.start <= position < last.end:
-            last = self._last = _Sentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
+            last = self._last = _ParsedSentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
         return last
 
     def key(self, at: int) -> tuple[object, ...]:
@@ -513,13 +513,13 @@ def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
     return left, end
 
 
-def near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
+def near(numbers: Sequence[PrintedNumber], start: int, end: int) -> Sequence[PrintedNumber]:
     """Return the numbers that start in a span."""
     first = bisect_left(numbers, start, key=lambda number: number.start)
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]
 
 
-def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int:
+def _direction(number: PrintedNumber, lead: Sequence[str], trail: Sequence[str]) -> int:
     """Return -1 or 1 by the printed sign, else by the nearest word of movement; 0 for a level or for neither."""
     if number.signed:
         return -1 if any(dash in number.quote[:4] for dash in "-−–－") else 1

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assaymark.judging.evidence.context_index import Cells, DecisionNumbers, FieldLabel, FreeFacts, Material
-from assaymark.judging.evidence.mention import HALF, Number, NumberContext, UnitReading, Values, near
+from assaymark.judging.evidence.context_index import DecisionNumbers, FactCells, FieldLabel, FreeFacts, Material
+from assaymark.judging.evidence.mention import HALF, NumberContext, PrintedNumber, UnitReading, Values, near
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -183,7 +183,7 @@ _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
 # Agreement of a printed number with a stored one: readings, tolerances, look-ups by instrument and in free facts.
 
 
-def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
+def readings(number: PrintedNumber, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
     """Return the readings of a number in the order of trial."""
     size = abs(number.value)
     if number.unit == "percent":
@@ -203,7 +203,7 @@ def _digits(quote: str) -> int:
     return len("".join(c for c in narrow(quote) if c in "0123456789").lstrip("0")) or 1
 
 
-def significant(number: Number) -> int:
+def significant(number: PrintedNumber) -> int:
     """Count the significant digits printed."""
     return _digits(number.quote)
 
@@ -516,7 +516,7 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
     return Ruling("contradicted", "one-cell-differs", (cells.ids[closest[0]],), row)
 
 
-def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
+def _differs(cells: FactCells, around: NumberContext, cell: int) -> bool:
     """Return True if no reading of the number, rounded or truncated, with or without sign, can be the stored value."""
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number

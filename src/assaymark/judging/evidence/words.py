@@ -69,7 +69,7 @@ def narrow(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextWords:
     """The words of a text in order: the start, the lower-case form and the canonical form of each."""
 
     starts: list[int]
@@ -116,16 +116,16 @@ def lower_of(text: str) -> str:
     return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def words_of(text: str) -> Words:
+def words_of(text: str) -> TextWords:
     """Split ``text`` into words with their canonical forms, in order."""
     return words_in(lower_of(text), 0, len(text))
 
 
-def words_in(lower: str, start: int, end: int) -> Words:
+def words_in(lower: str, start: int, end: int) -> TextWords:
     """Split ``lower[start:end]``, a lower-case text, into words with their offsets in the whole text."""
     tokens = list(_TOKEN.finditer(lower, start, end))
     lowers = [token[0] for token in tokens]
-    return Words([token.start() for token in tokens], lowers, list(map(canonical, lowers)))
+    return TextWords([token.start() for token in tokens], lowers, list(map(canonical, lowers)))
 
 
 class SpokenHorizons:
@@ -253,7 +253,7 @@ _GENERIC = LISTS["generic"]
 _COMMON = (_GENERIC | STOP) - {"cash"}
 
 
-class Mention(NamedTuple):
+class InstrumentMention(NamedTuple):
     """One mention of an instrument: its span, and the instrument's row in the subject index."""
 
     start: int
@@ -272,7 +272,7 @@ class Subjects:
     rows: Mapping[str, int]
     unspaced: Mapping[str, int]
 
-    def mentions(self, text: str, words: Words) -> list[Mention]:
+    def mentions(self, text: str, words: TextWords) -> list[InstrumentMention]:
         """Return the instruments that these words of ``text`` name, leftmost longest match, in order."""
         hits = []
         phrases, symbols, forms, lowers = self.phrases, self.symbols, words.forms, words.lowers
@@ -283,20 +283,20 @@ class Subjects:
                 continue
             length, row = self._longest(text, words, at, stop)
             if length:
-                hits.append(Mention(words.starts[at], words.end(at + length - 1), row))
+                hits.append(InstrumentMention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
         if not self.unspaced or not words.starts:
             return hits
         # Names in scripts without spaces occur inside other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
-            Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
+            InstrumentMention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
             for match in _unspaced_pattern(tuple(self.unspaced)).finditer(text, start, end)
         ]
         outside = [hit for hit in hits if not any(hit.start < other.end and other.start < hit.end for other in inside)]
         return sorted(outside + inside, key=lambda mention: mention.start)
 
-    def first(self, text: str, position: int) -> Mention | None:
+    def first(self, text: str, position: int) -> InstrumentMention | None:
         """Return the instrument whose name begins at ``position``, if any."""
         match = _TOKEN.match(text, position)
         head = match.group().lower() if match else ""
@@ -307,7 +307,7 @@ class Subjects:
         mentions = self.mentions(part, words_of(part))
         if not mentions or mentions[0].start:
             return None
-        return Mention(position, position + mentions[0].end, mentions[0].row)
+        return InstrumentMention(position, position + mentions[0].end, mentions[0].row)
 
     def alone(self, word: str) -> int:
         """Return the row whose whole name, symbol or id is this one canonical word, or -1."""
@@ -316,7 +316,7 @@ class Subjects:
                 return row
         return self.symbols.get(word, -1)
 
-    def _longest(self, text: str, words: Words, at: int, stop: int) -> tuple[int, int]:
+    def _longest(self, text: str, words: TextWords, at: int, stop: int) -> tuple[int, int]:
         """Return the number of words from ``at`` on that name an instrument, and its row; (0, -1) if none do."""
         for phrase, row in self.phrases.get(words.forms[at], ()):
             if at + len(phrase) <= stop and tuple(words.forms[at : at + len(phrase)]) == phrase:

@@ -95,13 +95,13 @@ _Line = Annotated[str, Field(min_length=1, max_length=400, pattern=r"^\S(?:[^\x0
 _DIGIT = re.compile(r"(\d)(?!\d)")
 
 
-class _Strict(BaseModel):
+class _TaskPart(BaseModel):
     """Base of the parts of a task file: immutable, strict types, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class Requirement(_Strict):
+class Requirement(_TaskPart):
     """One requirement of a good text, with sentences that meet it, meet it in part, and do not meet it.
 
     ``name`` is the words that a sentence must contain, ``must`` the description for judges. ``met`` has at least two
@@ -115,7 +115,7 @@ class Requirement(_Strict):
     neutral: _Line
 
 
-class Task(_Strict):
+class Task(_TaskPart):
     """A situation with five or more requirements, in the order in which judges see them."""
 
     name: Annotated[str, Field(max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -128,7 +128,7 @@ class Task(_Strict):
         return tuple(requirement.name for requirement in self.requirements)
 
 
-class _Tasks(_Strict):
+class _Tasks(_TaskPart):
     tasks: Annotated[tuple[Task, ...], Field(alias="task")]
 
 

@@ -151,7 +151,7 @@ def brief_of(task: Task) -> Brief:
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
     """Yield the pairs of one task, which depend only on the seed and this task.
 
-    The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none.
+    The ladder, texts of equal quality, fillers, and identical or nearly identical pairs.
     """
     drawn, brief = _Drawn(task, seed), brief_of(task)
     pairs: list[Draft] = []
@@ -225,7 +225,7 @@ VERSION = "1"
 
 
 @rec.record
-class Manifest:
+class StimuliManifest:
     """The manifest of a set of stimuli: its hash, and the number of pairs of each kind."""
 
     version: str
@@ -245,7 +245,7 @@ def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
     return tuple(pair for task in tasks for pair in drafts(task, seed))
 
 
-def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
+def manifest_of(pairs: Sequence[Pair], seed: int) -> StimuliManifest:
     """Compute the manifest of pairs that were built from ``seed``."""
     # Texts and situations enter by their hashes, each computed once.
     texts: dict[str, str] = {}
@@ -266,7 +266,7 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
     variants = Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)
     calls, digest = sum(len(pair.orders) for pair in pairs), rec.sha256_text("\n".join(lines))
     tasks = len({pair.task for pair in pairs})
-    return Manifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
+    return StimuliManifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
 @rec.record
@@ -286,7 +286,7 @@ class _StoredPair:
 
 @rec.record
 class _Stored:
-    manifest: Manifest
+    manifest: StimuliManifest
     tasks: tuple[Brief, ...]
     pairs: tuple[_StoredPair, ...]
 
@@ -294,7 +294,7 @@ class _Stored:
 _SAME = ("id", "condition", "variant", "u", "v", "better", "orders")
 
 
-def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
+def stimuli_json(pairs: Sequence[Pair], manifest: StimuliManifest) -> str:
     """Serialise pairs and their manifest as canonical JSON, for a run folder."""
     briefs = {pair.task: pair.brief for pair in pairs}
     stored = [
@@ -304,7 +304,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
     return rec.canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
 
 
-def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
+def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], StimuliManifest]:
     """Parse a file written by `stimuli_json`; raise InputError if the manifest does not match the pairs."""
     stored = rec.parse(_Stored, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}

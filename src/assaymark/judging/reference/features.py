@@ -16,10 +16,10 @@ from itertools import combinations
 from typing import Any, Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
+from assaymark.judging.arithmetic_oracle import LIMITS, QuantityCheck, reconcile
 from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
-from assaymark.judging.prompts import Book, Shown, book_of, read_decision
+from assaymark.judging.prompts import OrderOutcome, ParsedDecision, order_outcome, read_decision
 from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, style_of, token_count
 from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
 
@@ -126,7 +126,7 @@ _KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
 """The limits that can be checked from weights alone."""
 
 
-def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool]) -> Features:
+def _forecasts(shown: ParsedDecision, holdings: Mapping[str, float], stated: Sequence[bool]) -> Features:
     """Score the agreement of forecasts with sizes and with each other; ``stated`` holds the checks of other sums."""
     expected = {one.instrument: one.expected_return for one in shown.actions if one.expected_return is not None}
     whole, benchmark, alpha = (
@@ -176,12 +176,12 @@ _context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # 
 
 
 @lru_cache(maxsize=4096)
-def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Mapping[str, Part]]:
+def read_book(parts: tuple[str, ...]) -> tuple[ParsedDecision, OrderOutcome | None, Mapping[str, QuantityCheck]]:
     """Parse the decision of a prompt, its portfolio if one can be computed, and the quantities stated about that."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context, shown = _context(parts[0]), read_decision(sections(parts[1]))
-    book = book_of(context, shown.actions)
+    book = order_outcome(context, shown.actions)
     if book is None or book.after is None:
         return shown, book, {}
     text = "\n\n".join(rationale.text for rationale in shown.texts)
@@ -210,8 +210,8 @@ def _seen(text: str) -> Seen:
 def notice(parts: Sequence[str]) -> Features:
     """Extract the features of a decision from the texts of a prompt's user parts: the context, then the decision.
 
-    The holdings of a decision made of orders are the positions after them (`book_of`). Orders that cannot be executed
-    leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
+    The holdings of a decision made of orders are the positions after them (`order_outcome`). Orders that cannot be
+    executed leave no holdings: features of holdings are then None, and ``legality`` is 0, the worst value.
     """
     return _notice(tuple(parts))
 
@@ -300,7 +300,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
     }  # fmt: skip
 
 
-def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
+def _own_numbers(shown: ParsedDecision, items: Mapping[str, Instrument], book: OrderOutcome | None) -> DecisionNumbers:
     """Index the decision's own numbers as far as the prompt shows them; for orders also the resulting weights."""
 
     def unit_of(path: str) -> str:
@@ -319,7 +319,7 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
         if isinstance(value, float):
             # The subject is the longest instrument id at the end of the path, because ids may contain dots.
             subject = path
-            while subject and subject not in instruments:
+            while subject and subject not in items:
                 subject = subject.partition(".")[2]
             # Values by instrument take their unit from the path, else from the sibling names.
             stem = path.removesuffix(subject) if subject else path
@@ -330,7 +330,7 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         for line in rows:
-            subject = next((cell for cell in line.values() if isinstance(cell, str) and cell in instruments), "")
+            subject = next((cell for cell in line.values() if isinstance(cell, str) and cell in items), "")
             for column, cell in line.items():
                 if isinstance(cell, float):
                     entries.append((subject, f"{path}_{column}", cell, unit_of(column)))

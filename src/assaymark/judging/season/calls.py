@@ -22,7 +22,7 @@ from assaymark.judging.season import plans
 from assaymark.judging.season import record as rec
 from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
-from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
+from assaymark.prompting import Parsed, PromptTemplate, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, Outcome, record
 
@@ -98,7 +98,7 @@ def horizon_tasks(
     ]
 
 
-def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizon | None:
+def next_call(task: HorizonTask, answered: Sequence[Parsed[HorizonAnswer]] = ()) -> PlannedHorizon | None:
     """Plan the call for the next part, given the replies on the previous parts; None if no call is left."""
     if len(answered) >= len(task.parts) or any(read.answer is None for read in answered):
         return None
@@ -268,7 +268,7 @@ def horizon_ledgers(
 ) -> list[HorizonLedger]:
     """Compute the numeric ledgers of horizons over the blinded texts that judges see; shared contexts are indexed once.
 
-    The contexts have to be whole: the ledger looks at all that the agent could see, more than a prompt's market lines.
+    The contexts must be complete: the ledger checks against everything the agent saw, not only the market lines shown.
     """
     by_id = {decision.record_id: decision for decision in decisions}
     steps = [step for horizon in horizons for step in horizon.steps]
@@ -291,7 +291,7 @@ def horizon_ledgers(
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
     """Cap the parts of the evidence axis that the numeric ledger limits, keeping the judge's grade.
 
-    The cap is the percentage of the numbers decided by the material that it bears out; None if it decides none.
+    The cap is the percentage of supported numbers among those supported or contradicted; None if there are none.
     """
     states = Counter(evidence.state for findings in (ledger or {}).values() for evidence in findings)
     supported = sum(states[state] for state in BORNE_OUT)

@@ -22,7 +22,7 @@ from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
 from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import Horizon
-from assaymark.prompting import Read, ReplyState
+from assaymark.prompting import Parsed, ReplyState
 from assaymark.quantiles import t_quantile
 from assaymark.records import IDENTICAL, CallFacts, record, repeated
 
@@ -147,13 +147,13 @@ def composite(
 ) -> float:
     """Compute one judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
 
-    Without an outcome its tenth goes to reasoning and evidence in proportion 40 to 35: neither 0 nor a guess stands in
-    for it. (The methodology redistributes "across" the two and does not say how.)
+    Without an outcome its tenth is split between reasoning and evidence in proportion 40 to 35; no 0 or guess replaces
+    it. (The methodology redistributes it "across" the two without a rule.)
 
     Parameters
     ----------
     reasoning, evidence, process, outcome : float
-        Points, 0..100. ``outcome`` None: not resolvable yet.
+        Points, 0..100. ``outcome`` is None if it cannot be resolved yet.
 
     Returns
     -------
@@ -193,8 +193,8 @@ def total_score(
 ) -> float:
     """Compute the total: 90 % median of the judges' composites, 10 % efficiency; without a timing the median alone.
 
-    A plan for a single judge has no panel to take a median of and refuses more than one composite. A plan whose
-    efficiency weighs nothing ignores it.
+    A plan for a single judge rejects more than one composite. A plan with an efficiency weight of 0 ignores
+    ``efficiency``.
 
     Parameters
     ----------
@@ -235,10 +235,10 @@ def efficiency(
 ) -> list[float | None]:
     """Compute quality relative to decision time: ``q * min(1, reference / max(s, 1))``, with a reference of 60 seconds.
 
-    The methodology names the quantity and gives no formula; this one is ours. Its scale is absolute: no agent changes
-    another's, and an agent gains nothing by being faster than the reference. With ``scale = "relative"`` in the plan
-    it is ``q / max(s, 1)``, scaled so that the best of the season has 100. That scale has a weakness: a rule that
-    decides in milliseconds leaves every model close to 0, which is a tenth of each total.
+    The methodology names the quantity without a formula; this one is assaymark's. Its scale is absolute: agents do not
+    affect each other, and being faster than the reference gains nothing. With ``scale = "relative"`` in the plan it is
+    ``q / max(s, 1)``, scaled so that the best of the season is 100. The weakness of that scale: one rule that decides
+    in milliseconds brings every model close to 0, which costs a tenth of each total.
 
     Parameters
     ----------
@@ -246,13 +246,13 @@ def efficiency(
         The agents' panel-median composites, points, 0..100.
     seconds : sequence of A floats or None
         Median measured seconds of a decision: one attempt, without queueing and retries. (Version 0.4 times end to end,
-        with retries and network.) None or NaN where nothing was measured; times that were derived from something else
-        are never mixed with measured ones and belong here as None. See `decision_time`.
+        with retries and network.) None or NaN if nothing was measured; times derived from other data must be given as
+        None, because they are not comparable with measured ones. See `decision_time`.
 
     Returns
     -------
     list of A floats in 0..100 or None
-        None without a measured time; on the relative scale also for all where the best quality is 0.
+        None without a measured time; on the relative scale also for all agents if the best quality is 0.
 
     Raises
     ------
@@ -394,7 +394,7 @@ def horizon_round(
     due: list[PlannedHorizon] = []
     grades: list[HorizonGrades] = []
     for task in tasks:
-        asked: list[tuple[PlannedHorizon, Read[HorizonAnswer]]] = []
+        asked: list[tuple[PlannedHorizon, Parsed[HorizonAnswer]]] = []
         while (planned := asking.next_call(task, [read for _, read in asked])) is not None:
             reply = reply_to(planned.call.key)
             if reply is None:
@@ -406,7 +406,7 @@ def horizon_round(
     return due, grades
 
 
-def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read[HorizonAnswer]]]) -> HorizonGrades:
+def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Parsed[HorizonAnswer]]]) -> HorizonGrades:
     """Combine the replies to the calls of a task, in the order of the parts."""
     named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
@@ -470,8 +470,8 @@ def horizon_score(
 ) -> HorizonScore:  # fmt: skip
     """Compute the score from one judge's grades, capped by the numeric ledger, with the outcome if there is one.
 
-    Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
-    redistributes the outcome's share, like none at all, and stays on the record.
+    Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points is
+    recorded, but its share is redistributed as if there were no outcome.
     """
     if grades.grader != asking.grader_version(plan):
         what = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"

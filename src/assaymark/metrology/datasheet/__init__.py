@@ -29,18 +29,18 @@ if TYPE_CHECKING:
         Threshold, d_prime, detection_threshold, isotonic, pointwise_measurements, thresholds,
     )  # fmt: skip
     from assaymark.metrology.datasheet.sheet import (
-        COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, compare, datasheet_measurements,
-        datasheet_of, difference_interval, limit_measurements, sketch, table_measurements,
+        COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, chip_words, compare,
+        datasheet_measurements, datasheet_of, difference_interval, limit_measurements, sketch, table_measurements,
     )  # fmt: skip
 
 __all__ = [
     "BASE", "CLASSES", "CLASS_OF", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "OUTCOME_OF", "PREFERENCES", "RULES",
     "STRICT", "VERDICTS", "Agreement", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Estimator",
     "ShareInterval", "TaskBootstrap", "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls",
-    "between_kappa", "call_table", "cohen_kappas", "compare", "d_prime", "datasheet_measurements", "datasheet_of",
-    "decompose", "decompose_arrays", "decomposition_measurements", "decomposition_of", "detection_threshold",
-    "difference_interval", "dispersion", "isotonic", "kappa_measurement", "limit_measurements", "pair_class",
-    "pointwise_measurements", "share_interval", "sketch", "table_measurements", "thresholds", "widened",
+    "between_kappa", "call_table", "chip_words", "cohen_kappas", "compare", "d_prime", "datasheet_measurements",
+    "datasheet_of", "decompose", "decompose_arrays", "decomposition_measurements", "decomposition_of",
+    "detection_threshold", "difference_interval", "dispersion", "isotonic", "kappa_measurement", "limit_measurements",
+    "pair_class", "pointwise_measurements", "share_interval", "sketch", "table_measurements", "thresholds", "widened",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

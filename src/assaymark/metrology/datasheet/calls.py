@@ -85,9 +85,9 @@ CLASS_OF: Final[Ints] = np.array([pair_class(a, b) for a, b in product(VERDICTS,
 def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
     """Decompose preference between texts of the same quality into content-driven and position-driven shares.
 
-    A high raw rate alone says nothing about why. ``stable`` is the share of pairs in which one text won in both
+    A high raw rate alone does not show its cause. ``stable`` is the share of pairs in which one text won in both
     orders, ``positional`` the share in which one slot won in both, ``one_sided`` the share with a preference in one
-    order only. Other tools print positional / (stable + positional), which hides the one-sided pairs.
+    order only. Other tools report positional / (stable + positional), which hides the one-sided pairs.
 
     Parameters
     ----------

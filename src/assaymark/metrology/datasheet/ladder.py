@@ -57,7 +57,7 @@ def detection_threshold(
 
     The shares are first made non-decreasing (pool adjacent violators, weighted by ``n``), then joined by straight
     lines between the measured steps; the threshold is where that curve first reaches the target (Judge Datasheet
-    eq. 10). Smaller is a finer instrument. A censored value is a bound and must not be compared as a number.
+    eq. 10). Smaller means more sensitive. A censored value is a bound and must not be compared as a number.
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
 
     A signal is a call with the better text in slot 1, a noise one with it in slot 2; a hit and a false alarm are the
     calls of each kind that named slot 1. 0 is no discrimination. Half a call is added to each count and one to each
-    total, so that perfect shares stay finite: then the number is set by the correction and grows with the design, and
-    10 + 10 calls at ceiling give 3.3812.
+    total, so that perfect shares stay finite: at ceiling the correction determines d', which then increases with the
+    number of calls; 10 + 10 calls give 3.3812.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
     Returns
     -------
     float
-        In standard deviations; negative where the worse text wins.
+        In standard deviations; negative if the worse text wins.
 
     Raises
     ------
@@ -367,7 +367,7 @@ _CALLER: Final = "pointwise_measurements"
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
+class _ScoredTexts:
     """Scored texts: their scores, task names, task indices and levels, each [n]."""
 
     scores: Floats
@@ -376,7 +376,7 @@ class _Texts:
     levels: Floats
 
     @classmethod
-    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _Texts | None:
+    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _ScoredTexts | None:
         """Check the arrays of one kind of texts; None if there are no texts."""
         if not checks.array(_CALLER, f"{kind}scores", scores).size:
             return None
@@ -425,8 +425,8 @@ def pointwise_measurements(
         vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
                       "mean score of rationales without content", "score points",
                       {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
-    ladder = _Texts.of("", scores, tasks, levels)
-    filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
+    ladder = _ScoredTexts.of("", scores, tasks, levels)
+    filled = _ScoredTexts.of("filler_", filler_scores, filler_tasks, filler_levels)
     verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
                                  "tasks")  # fmt: skip
     if filled is not None:
@@ -470,7 +470,7 @@ def pointwise_measurements(
 
 
 def _earned(
-    ladder: _Texts | None, filled: _Texts, tokens: ArrayLike, scale: Scale
+    ladder: _ScoredTexts | None, filled: _ScoredTexts, tokens: ArrayLike, scale: Scale
 ) -> tuple[Floats, list[str], dict[str, JSON]]:
     """Compute the score gain per 100 added words by task; also return the tasks and the measurement's detail."""
     base = {} if ladder is None else ladder.by_text(ladder.scores)

@@ -26,7 +26,7 @@ from assaymark.metrology.datasheet.calls import (
 )
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
-from assaymark.notebook import Heading, Part, Shown, parts_of
+from assaymark.notebook import Displayable, Heading, Part, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
@@ -96,6 +96,10 @@ RULES: Final[Mapping[str, str]] = {
     ),
 }
 """The rule behind each chip, in words."""
+_PLAIN: Final = (
+    ("vacuum calls", "calls on null pairs"), ("vacuum", "null pairs"), ("nearly clean", "hardly a preference"),
+    ("clean", "no preference"), ("leaky", "spurious preference"), ("quiet", "no preference"), ("a slot", "a position"),
+)  # fmt: skip
 
 NON_CLAIMS: Final = (
     "That this judge is right about real rationales: the texts here are built, and only their construction is known.",
@@ -126,6 +130,14 @@ class Chip:
     def text(self) -> str:
         """The chip with its rule, in words."""
         return f"{self} ({self.rule})"
+
+
+def chip_words(text: str) -> tuple[str, str]:
+    """The chip of a stored sketch in words of the field, and its rule."""
+    for stored, plain in _PLAIN:
+        text = text.replace(stored, plain)
+    words, _, rule = text.partition(" (")
+    return clean(words, 80), clean(rule.removesuffix(")"), 400)
 
 
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
@@ -198,7 +210,7 @@ class AnchorPair:
 
 
 @record
-class Datasheet(Shown):
+class Datasheet(Displayable):
     """The datasheet of one judge: its measurements, summary, prompts and stimuli."""
 
     judge: str
@@ -248,7 +260,7 @@ class Datasheet(Shown):
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
         yield f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}"
-        yield from (clean(chip, 200) for chip in self.sketch)
+        yield from (f"{words} ({rule})" if rule else words for words, rule in map(chip_words, self.sketch))
         yield from parts_of(Rows(self.measurements))
 
     def __repr__(self) -> str:

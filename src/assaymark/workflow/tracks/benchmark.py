@@ -33,8 +33,9 @@ from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
+from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
+from assaymark.workflow.ask import Canaries, calls_of, check_call, print_raised
 from assaymark.workflow.lock import bench_text, unknown_model
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
@@ -77,7 +78,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
     """Return the text and the source of a plan: a file, or a plan built from the options of the command line."""
     if path is not None:
         return bench_text(path), str(path)
-    models = [resolved(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
+    models = [resolve(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
     judges = list(options.get("judge") or ())
     if wrong := [name for name in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", name)]:
         raise InputError("--model", [Problem(name, "a model is named provider/name") for name in wrong])
@@ -87,7 +88,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             field: tuple(one) if isinstance(one := options.get(name), list) else one for name, field in names.items()
         }
         fields = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(fields)
+        rows = _toml_lines(fields)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
     args = {field: options[name] for field, name in of_model.items() if options.get(name) is not None}
@@ -110,17 +111,17 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
                 elif temperature < 0:
                     temperature = None
                 more = {"temperature": temperature, "args": args or None}
-            lines += ["", f"[[{kind}]]", *_given({"name": name, "model": model, "family": family, **more})]
+            lines += ["", f"[[{kind}]]", *_toml_lines({"name": name, "model": model, "family": family, **more})]
     return "\n".join(lines) + "\n", "the command line"
 
 
 def default_folder(options: Mapping[str, Any]) -> Path:
     """Return the default run folder: named after a single model, so that its questions and pipeline share it."""
     models = [*(options.get("model") or ())]
-    return Path(f"assaymark-bench-{model_name(resolved(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
+    return Path(f"assaymark-bench-{model_name(resolve(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
 
 
-def resolved(model: str) -> str:
+def resolve(model: str) -> str:
     """Return the full name of a model: ``reference/momentum`` is the benchmark's model, not the agent of that name."""
     provider, _, word = model.partition("/")
     reference = PREFIX + ALIASES.get(word, word)
@@ -134,7 +135,7 @@ def model_name(model: str) -> str:
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
 
 
-def _given(values: Mapping[str, object]) -> list[str]:
+def _toml_lines(values: Mapping[str, object]) -> list[str]:
     return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
 
 
@@ -165,7 +166,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 
     locked = _lock(folder, text, source, models, opening, now)
     episodes = plans.episodes_of(folder, locked, models)
-    say_raised(models)
+    print_raised(models)
     if locked.plan.judges:
         measure.grade_rationales(folder, locked, episodes or (), models, now)
     return _publish(folder, locked, episodes, plans.answers_of(folder, locked))
@@ -173,10 +174,10 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 
 def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, have every question answered, and write tables and pages. Called again, it resumes."""
-    first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
+    first = lambda bench: [call for *_, call in plans.plan_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now)
     answers = plans.answers_of(folder, locked, models)
-    say_raised(models)
+    print_raised(models)
     return _publish(folder, locked, plans.episodes_of(folder, locked), answers)
 
 
@@ -187,11 +188,11 @@ def bench_report(folder: RunFolder, calls: Calls = "all", language: str = "") ->
     return _publish(folder, locked, *results, calls, language)
 
 
-def bench_shown(folder: RunFolder) -> pages.BenchRun:
+def decide_bench(folder: RunFolder) -> pages.BenchRun:
     """Decide a benchmark from the replies in its ledger, write its tables, and return the contents of its pages."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decided(folder, locked, *results)
+    return _decide(folder, locked, *results)
 
 
 def _lock(
@@ -209,7 +210,7 @@ def _lock(
                 # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
                 near = get_close_matches(model.partition("/")[2], words, 1)
-                meant = f"; did you mean {resolved(f'reference/{near[0]}')}?" if near else ""
+                meant = f"; did you mean {resolve(f'reference/{near[0]}')}?" if near else ""
                 there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
@@ -233,7 +234,7 @@ def _publish(
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
     """Write tables, verdicts and pages; ``episodes`` or ``answers`` are None if they were not run yet."""
-    run = _decided(folder, locked, episodes, answers)
+    run = _decide(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
     overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
@@ -250,14 +251,14 @@ def _publish(
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
     narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
-    lines += [_no_score(narrow)] if narrow else []
+    lines += [_no_score_note(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
+    lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
     sentences = [verdict for verdict in claimed if not verdict.claim.id.startswith(("above", "within"))]  # not pairs
     for verdict in sentences[:12]:
         built_in = stand_ins(english(), {}, run.built_in, verdict.claim.subjects, made_by="models")
-        words = [f"{verdict.publication_level}: {verdict.claim.statement}", built_in, verdict.condition or ""]
+        words = [f"{TAGS[verdict.publication_level]}: {verdict.claim.statement}", built_in, verdict.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(sentences) > 12:
         lines.append(f"and {len(sentences) - 12} more on the page")
@@ -268,7 +269,7 @@ def _publish(
     return Benched(folder.report / "index.html", tuple(lines), run)
 
 
-def _decided(
+def _decide(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
 ) -> pages.BenchRun:
     plan, chosen = locked.plan, locked.plan.pipeline
@@ -316,7 +317,7 @@ def _decided(
     gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
     notes = [*map(missing_replies, lacking)]
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
-        notes.append(_no_score(narrow))
+        notes.append(_no_score_note(narrow))
     asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
     if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
@@ -336,7 +337,7 @@ def _decided(
     )  # fmt: skip
 
 
-def _no_score(models: Sequence[str]) -> str:
+def _no_score_note(models: Sequence[str]) -> str:
     verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
     return (
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {boards.FORMULAS['paper']}"

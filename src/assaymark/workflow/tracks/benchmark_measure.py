@@ -171,7 +171,7 @@ def pipeline_measurements(
     """Compute every measurement of a run's pipeline."""
     rng, level = np.random.default_rng([locked.plan.seed, 1]), locked.plan.level
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes, locked.plan.convention)
-    gone, left = left_out(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
+    gone, left = excluded_models(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
     boards, others = (
         {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], left[at])
          for name in boards_of(locked)}
@@ -187,8 +187,8 @@ def pipeline_measurements(
     for baseline in baselines:
         labels, outcome = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
         measurements += _figures("bench.baseline", labels, outcome, baseline.weights, baseline.turnover)
-        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _depth(outcome)))
-        if baseline.window in calm and _moves(outcome):
+        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _drawdown(outcome)))
+        if baseline.window in calm and _varies(outcome):
             ((ratio,), _) = sharpe_ratios([simple_returns(baseline.nav)], rng=rng, level=level)
             measurements.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
@@ -204,7 +204,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 
-def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
+def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
@@ -216,7 +216,7 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
 
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
-    """Yield ``missing.share`` of each model that lacks replies; ``left_out`` says why it is excluded, if it is."""
+    """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
     for model, (lost, asked) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
@@ -245,7 +245,7 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
 
 def unscored_models(locked: LockedBench, episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
     """Return the models without CEPS by a convention, with the reason."""
-    return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
+    return without_choice(episodes, convention) | excluded_models(locked, pipeline_replies(episodes))
 
 
 def ceps_items(results: Sequence[EpisodeResult], unscored: Mapping[str, str]) -> ScoredItems:
@@ -337,9 +337,9 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     scenarios = list(profiles.STRESS_SCENARIOS)
     for result, other in episodes:
-        tolerance, depth = profile_named(result.profile).drawdown_tolerance, _depth(performance(result.nav))
+        tolerance, depth = profile_named(result.profile).drawdown_tolerance, _drawdown(performance(result.nav))
         stress = specs[result.window].kind == "stress"
-        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(performance(other.nav))}
+        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _drawdown(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
         yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
         if stress:
@@ -380,7 +380,7 @@ def _ratios(
     calm = [window.window for window in locked.windows if window.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
         here = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
-        even, moving = evens.get(window), [pair for pair in here if _moves(performance(pair[0].nav))]
+        even, moving = evens.get(window), [pair for pair in here if _varies(performance(pair[0].nav))]
         for pair in here:
             if pair not in moving:
                 for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
@@ -402,11 +402,11 @@ def _ratios(
                 yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
 
 
-def _depth(outcome: Performance) -> float:
+def _drawdown(outcome: Performance) -> float:
     return abs(outcome.max_drawdown or 0.0)
 
 
-def _moves(outcome: Performance) -> bool:
+def _varies(outcome: Performance) -> bool:
     return outcome.n + 1 > 10 and outcome.sharpe is not None
 
 
@@ -486,7 +486,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
-    gone = left_out(locked, replies)
+    gone = excluded_models(locked, replies)
     boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
     measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
@@ -506,7 +506,7 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     if len(locked.plan.models) < 3:
         return []
     board, main, level = boards_of(locked)[0], locked.plan.questions.main, locked.plan.level
-    gone, unscored, results = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
+    gone, unscored, results = excluded_models(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
     for at, (resamples, convention) in enumerate(((orders.RESAMPLES, locked.plan.convention), (2, locked.other))):
         unscored |= unscored_models(locked, episodes, convention)
         chosen = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]

@@ -30,7 +30,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import content_id, sha256_text, to_json, write_atomic
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash, forecast
+from assaymark.workflow.ask import Canaries, Forecast, check_plan_hash, forecast, require_replies
 from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
 
@@ -159,14 +159,14 @@ def inputs_of(data: BenchData) -> dict[str, str]:
     return {"market": market.history.snapshot, "instruments": content_id({"ids": list(market.universe.ids)})}
 
 
-def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
+def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
     """Estimate the calls and the cost of a plan's questions, or of its pipeline. Nothing is sent or written."""
     runs.require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
-        return forecast({"questions": [call for *_, call in planned_questions(locked)]}, folder, prices)
+        return forecast({"questions": [call for *_, call in plan_questions(locked)]}, folder, prices)
     # the calls that follow from the replies of one built-in model, which reads no numbers in prompts
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
@@ -219,7 +219,7 @@ def episodes_of(
                 if models is None:
                     return None
                 with watched(lambda _, now, _of, before=done: progress(what, before + now, total)):
-                    answered(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
+                    require_replies(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for first, second, call in wave:
                 first.take(replies[call.key])
@@ -243,7 +243,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     """
     if models is None and not ((folder.path / FILE).is_file() and folder.has_ledger):
         return None
-    asked = planned_questions(locked)
+    asked = plan_questions(locked)
     calls = {call.key: call for *_, call in asked}
     if models is not None:
         write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in asked}.values()))
@@ -251,7 +251,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
-            answered(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
+            require_replies(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
         elif ledger.pending(calls):
             return None
         replies = dict(ledger.replies(list(calls)))
@@ -267,7 +267,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     return items
 
 
-def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
+def plan_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
     """Return all calls of the questions; equal prompts under both conditions are asked under the main one only."""
     options, calls = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a reproducible draw

@@ -133,7 +133,7 @@ def measure_judges(
     pairs = texts.build_stimuli(loaded, seed)
     texts.check(pairs)
     manifest = texts.manifest_of(pairs, seed)
-    earlier = _earlier(old, [judge.name for judge in judges])
+    earlier = _earlier_sheets(old, [judge.name for judge in judges])
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
 
     def first(
@@ -196,7 +196,7 @@ def measure_judges(
         for a, b in combinations(sorted(calls), 2)
         for content in (True, False)
     ]
-    return _written(folder, sheets, earlier, agreement, pages)
+    return _write_sheets(folder, sheets, earlier, agreement, pages)
 
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
@@ -254,7 +254,7 @@ def measure_log(
     if not log.exists():
         raise runs.missing(log, "log of verdicts")
     found = read_verdicts(log.name, log, mapping, keep_going)
-    earlier = _earlier(old, found.judges)
+    earlier = _earlier_sheets(old, found.judges)
     rng = np.random.default_rng([seed, 0])
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
@@ -291,7 +291,7 @@ def measure_log(
                     more = bootstrap, found.digest[:16], content
                     agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
     with runs.new_folder(folder.path):
-        return _written(folder, sheets, earlier, agreement)
+        return _write_sheets(folder, sheets, earlier, agreement)
 
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
@@ -322,7 +322,7 @@ def read_datasheet(path: Path) -> Datasheet:
     return parse(Datasheet, runs.read_text(path, "datasheet"), source=str(path))
 
 
-def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
+def _earlier_sheets(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
     """Return the earlier datasheets by judge; raises `InputError` if one matches no judge measured here."""
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
@@ -381,7 +381,7 @@ def datasheet_name(judge: str) -> str:
     return Path(datasheet_path(judge)).stem
 
 
-def _written(
+def _write_sheets(
     folder: RunFolder, sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet],
     agreement: Sequence[Measurement], pages: bool = True,
 ) -> MadeSheets:  # fmt: skip
@@ -397,7 +397,7 @@ def _written(
         files = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
         for name, text in files:
             write_atomic(folder.report / name, text)
-    return _made(folder, sheets, agreement)
+    return _made_sheets(folder, sheets, agreement)
 
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
@@ -407,9 +407,9 @@ def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = ""
         sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
     )
     runs.replace_files(folder.report, in_language(pages, language))
-    return _made(folder, sheets, agreement)
+    return _made_sheets(folder, sheets, agreement)
 
 
-def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
+def _made_sheets(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
     calls = sum(sheet.calls["all"] for sheet in sheets)
     return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

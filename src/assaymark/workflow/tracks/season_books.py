@@ -130,7 +130,7 @@ def settle_orders(
             marks[name] = (max(price / action.split - action.dividend, 0.0) or price, of)
     after = marks_after(marks, day)
     if not orders:  # no need for the broker
-        nav = valued(agent, now, "ok", book, after)
+        nav = value_account(agent, now, "ok", book, after)
         return AccountDay(book, nav, tuple(fills), tuple(refused), actions=tuple(notes))
     bars = dict(day.quotes)
     for name in book.positions:
@@ -145,11 +145,11 @@ def settle_orders(
         SeasonRejection(now, agent, source, one.order + 1, one.symbol, one.reason, one.text, one.quantity)
         for one in settled.rejections
     ]
-    nav = valued(agent, now, "ok", settled.book, after, settled.costs)
+    nav = value_account(agent, now, "ok", settled.book, after, settled.costs)
     return AccountDay(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
-def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
+def value_account(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
     """Value a portfolio at the last known closes."""
     positions = dict(sorted(book.positions.items()))
     nav = Book(book.cash, positions).nav({name: marks[name][0] for name in positions})
@@ -176,7 +176,7 @@ def settle_baseline(
     return (settled.book, shares), settled.nav
 
 
-def checked(
+def reconcile(
     season: Season, before: Book, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
@@ -259,7 +259,7 @@ class DueDays:
     overdue: str = ""
 
 
-def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> DueDays:
+def find_due_days(locked: LockedSeason, done: date | None, now: datetime) -> DueDays:
     """Return the days after ``done`` that can be done at ``now``."""
     season, newest = locked.season, locked.data
     clock = newest.clock(season)

@@ -300,7 +300,7 @@ _OF_STEPS: Final = "aitrader"
 _MOST_DAYS: Final = 5
 
 
-def hindsight(material: SeasonMaterial) -> Iterator[Said]:
+def hindsight_notes(material: SeasonMaterial) -> Iterator[Said]:
     """Yield notes on decisions written down late, and on those without a time in a log of steps."""
     if not material.season.recorded:
         return
@@ -317,7 +317,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
     if not material.season.recorded:
         return
     yield said("note.records.not_ours")
-    yield from hindsight(material)
+    yield from hindsight_notes(material)
     steps = [step for days in material.steps.values() for step in days]
     bare = sum(step.book is None for step in steps)
     yield said("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
@@ -336,7 +336,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
             yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
-def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
+def late_note(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
     """Return a note if the grades cover fewer days than the season has by now."""
     judged, last = max(grade.last for grade in grades), max(steps[-1].day for steps in material.steps.values() if steps)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
@@ -347,7 +347,7 @@ def season_notes(
 ) -> Iterator[Said]:
     """Yield the notes on a season, the most important first: what is incomplete, then the behaviour of agents."""
     yield from record_notes(material)
-    if earlier := behind(material, grades):
+    if earlier := late_note(material, grades):
         yield earlier
     last, end = max(steps[-1].day for steps in material.steps.values() if steps), material.season.calendar.last
     if weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), end).size:

@@ -30,17 +30,17 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import CommandResult
-from assaymark.prompting import Read, ReplyState
+from assaymark.prompting import Parsed, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
-    again_line,
+    budget_of,
     check_plan_hash,
     forecast,
-    purse_of,
     require_not_stopped,
+    retry_line,
     run_all,
     unusable_of,
 )
@@ -50,7 +50,7 @@ from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_day import alone, not_stepping, open_run, opening_calls, read_journal
+from assaymark.workflow.tracks.season_day import guard, open_run, opening_calls, read_journal, steps_blocked
 from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 
@@ -100,7 +100,7 @@ class SeasonAsker:
             if lost:
                 require_not_stopped(summary, self.folder)
                 advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-                purse = purse_of(self.models)
+                purse = budget_of(self.models)
                 if purse is not None and purse.stopped is not None:
                     raise ModelError(f"{purse.stopped}; {advice}", retryable=True)
                 failed = {failure.key: failure.reason for failure in summary.failed}
@@ -273,7 +273,7 @@ def judged_lines(
     for judge in sorted({judge for judge, _, _ in parts}):
         again = [state for name, first, state in parts if name == judge and first]
         if again:
-            lines.append(again_line(judge, len(again), sum(name == judge for name, _, _ in parts), again.count("ok")))
+            lines.append(retry_line(judge, len(again), sum(name == judge for name, _, _ in parts), again.count("ok")))
     replies: list[tuple[str, str, str | None]] = [
         *((grade.judge, grade.score.grades.state, grade.score.grades.reason) for grade in grades),
         *((judge, outcome.state, outcome.reason) for judge, outcome in outcomes),
@@ -313,8 +313,8 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
     refuse_unjudgeable(folder, stored.season, store)
-    with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
-        with not_stepping(folder):
+    with guard(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
+        with steps_blocked(folder):
             basis = judging_basis(store, stored)
             material = None if is_judged(store, stored) else season_material(folder, stored)
         season = stored.season
@@ -343,7 +343,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
                 grades.append(grade_row(part, result, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {judge.name for judge in season.panel if judge.human}
-        grades += human_rows(_given(store), parts, plan, people)
+        grades += human_rows(_human_grades(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
             what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
@@ -409,7 +409,7 @@ def _is_over(season: Season, last: str) -> bool:
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """Raise `InputError` if no judge can grade the season, or no decision was made yet."""
-    if not season.model_judges and not _given(store):
+    if not season.model_judges and not _human_grades(store):
         people = any(judge.human for judge in season.panel)
         what = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
@@ -422,7 +422,7 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
         raise InputError(str(folder.path), [Problem("", what)])
 
 
-def _given(store: Store) -> Sequence[Judgment]:
+def _human_grades(store: Store) -> Sequence[Judgment]:
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
 
 
@@ -463,13 +463,13 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         for part, task in tasks:
-            reads: list[Read[plans.HorizonAnswer]] = []
+            reads: list[Parsed[plans.HorizonAnswer]] = []
             while (planned := asking.next_call(task, reads)) is not None:
                 graded.append(planned.call)
                 # The calls of a record in one part do not depend on replies.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))
+                reads.append(Parsed("ok", _ANSWER) if reply is None else planned.read(reply))
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)

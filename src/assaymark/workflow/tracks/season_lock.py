@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from assaymark import __version__, importers
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
-from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
+from assaymark.claims.season_plan import RecordedFields, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -118,8 +118,8 @@ def lock_season(
     else:
         # Locking a season again does not require its agents to be available.
         there = None if folder.lock.is_file() else models
-        season, data, absent = _checked(text, source, models, there, allow_absent)
-    plan_hash = plans.season_hash(season, texts_of(season), _inputs(season, data))
+        season, data, absent = _check_season(text, source, models, there, allow_absent)
+    plan_hash = plans.season_hash(season, texts_of(season), _input_digests(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
         if locked.plan_hash != plan_hash:
@@ -133,7 +133,7 @@ def lock_season(
             write_season(folder, records, plan_hash)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
-            inputs = _inputs(season, data)
+            inputs = _input_digests(season, data)
             lock = season_lock(season, plan_hash, to_json(now), inputs, data.universe, records, absent)
             runs.write_lock(folder, lock)
     locked = open_season(folder, data)
@@ -152,7 +152,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
         data = SeasonData(None, records, stored.data.universe)
     elif data is None:
         data = open_market(season, str(folder.plan), stored.data.universe)
-    if _inputs(season, data) != stored.inputs:
+    if _input_digests(season, data) != stored.inputs:
         what = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
@@ -189,7 +189,7 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """Parse the season in a file; ``stored`` is its lock, which holds the facts derived from imported records."""
     if "follows" not in stored:
         return parse_season(text, source)
-    follows = parse(plans.Follows, canonical_json(stored["follows"]), source="the lock")
+    follows = parse(plans.RecordedFields, canonical_json(stored["follows"]), source="the lock")
     return plans.recorded_season(plans.read_recorded(text, source), follows, source)
 
 
@@ -212,7 +212,7 @@ def season_lock(
     return SEASON.new_lock(fingerprint, locked_at, **fields, **of_records)
 
 
-def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
+def _input_digests(season: Season, data: SeasonData) -> dict[str, str]:
     """Return the digests of a season's data; a live market grows, and so has none."""
     market = "live" if season.market.live else data.digest
     return {"market": market, "universe": content_id(list(data.universe))}
@@ -258,7 +258,7 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
             if early or (day > last and not market.live):
                 what = f"{day} lies outside of the market: the market has days from {first} to {last}"
                 problems.append(Problem(f"calendar.{name}", what))
-    problems += _unstated(season, history, universe)
+    problems += _unadjusted(season, history, universe)
     if problems:
         raise InputError(source, problems)
     return SeasonData(history, digest, universe, earlier)
@@ -268,7 +268,7 @@ def _check_chosen(season: Season, history: History, chosen: Sequence[str], sourc
     listed = {listing.id for listing in history.listings}
     if lost := [name for name in chosen if name not in listed]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
-    if problems := _unstated(season, history, chosen):
+    if problems := _unadjusted(season, history, chosen):
         raise InputError(source, problems)
 
 
@@ -277,7 +277,7 @@ def synthetic_digest(market: SeasonMarket) -> str:
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
-def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
+def _unadjusted(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
     """Return a problem if prices of a live market may be adjusted or not: a split could look like a gain or loss."""
     unsaid = [name for name in universe if name in history.unstated]
     if not season.market.live or not unsaid:
@@ -288,7 +288,7 @@ def _unstated(season: Season, history: History, universe: Sequence[str]) -> list
     return [Problem("market", f"{what}; {needs}, or list splits and dividends on their ex-dates")]
 
 
-def _checked(
+def _check_season(
     text: str, source: str, models: Mapping[str, Model] | None, there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
 ) -> tuple[Season, SeasonData, tuple[str, ...]]:  # fmt: skip
@@ -305,10 +305,10 @@ def _checked(
         season, problems = None, [*exc.problems]
         if any(problem.where == "version" for problem in problems):
             raise
-    agents = _each(AgentSpec, raw.get("agents"))
+    agents = _valid_entries(AgentSpec, raw.get("agents"))
     for agent in agents:
         problems += agent_problems(f"agents.{agent.name}", agent, models)
-    for judge in _each(JudgeSpec, raw.get("panel")):
+    for judge in _valid_entries(JudgeSpec, raw.get("panel")):
         problems += season_judge_problems(f"panel.{judge.name}", judge, models)
     market = season
     if market is None:
@@ -333,7 +333,7 @@ def _checked(
     return season, data, tuple(name for name, reasons in absent.items() if reasons)
 
 
-def _each(kind: type[M], entries: object) -> list[M]:
+def _valid_entries(kind: type[M], entries: object) -> list[M]:
     """Return the entries of a list in a file that are valid by themselves."""
     records = []
     for entry in entries if isinstance(entries, list) else ():
@@ -356,7 +356,7 @@ class ImportedSeason:
     ``days`` are the days of the decisions: local ones if the log has a time zone, else in UTC.
     """
 
-    follows: Follows
+    follows: RecordedFields
     decisions: tuple[Decision, ...]
     days: Mapping[str, str]
     track: importers.RecordedTrack | None
@@ -379,7 +379,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
     if market is None:
         raise InputError(source, problems)
-    files = _files(folder, market, problems)
+    files = _source_files(folder, market, problems)
     every = store.read(DECISIONS)
     is_known = market.format in importers.IMPORTERS
     tracks = sorted({one.episode_id for one in every}) if is_known and importers.IMPORTERS[market.format].track else []
@@ -419,9 +419,9 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     stated = {} if track is None else track.days
     days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
     agents = {decision.agent.id: decision.agent for decision in eligible}
-    follows = Follows(
+    follows = RecordedFields(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
-        universe=_universe(store, chosen) if track is None else track.universe,
+        universe=_instruments(store, chosen) if track is None else track.universe,
         first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),
         capital=None if track is None else track.capital, currency=None if track is None else track.currency,
     )  # fmt: skip
@@ -455,7 +455,7 @@ def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> 
             store.write(table, tables.get(table, ()), basis)
 
 
-def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
+def _instruments(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Return all instruments that agents were shown or acted on, for records without a price file."""
     used = {decision.context_id for decision in decisions}
     names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
@@ -465,7 +465,7 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
+def _source_files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
     """Return the source files of the records as last imported, by path."""
     if market.format not in importers.IMPORTERS:
         problems.append(

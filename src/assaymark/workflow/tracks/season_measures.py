@@ -40,7 +40,7 @@ from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
-from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
+from assaymark.plan import BiasRules, ClusterOrder, MissingLimits, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
 from assaymark.workflow.tracks.season_facts import (
@@ -98,7 +98,7 @@ def season_findings(
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
     totals = season_totals(scores, times, plan, silent)
-    families, tokens = {agent.name: agent.family for agent in season.agents}, written(material)
+    families, tokens = {agent.name: agent.family for agent in season.agents}, words_written(material)
     earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table if row.total is not None]) > 1
     # As in `decide_season`: rankings and comparisons with a baseline share the error rate.
@@ -139,7 +139,7 @@ def season_findings(
 
 
 def replies_lacking(
-    grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing
+    grades: Iterable[SeasonGrade], agents: Sequence[str], missing: MissingLimits
 ) -> tuple[dict[str, dict[str, JSON]], dict[str, str]]:
     """Return the missing replies of each judge by agent, and the judges that lack too many, with the reason."""
     usable: dict[tuple[str, str, str, str, int], bool] = {}
@@ -225,7 +225,7 @@ def mean_composites(scores: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
     }
 
 
-def written(material: SeasonMaterial) -> Tokens:
+def words_written(material: SeasonMaterial) -> Tokens:
     """Return the words of rationale per decision, by agent and period: a short period is not a terse one."""
     words: dict[tuple[str, str], list[int]] = defaultdict(list)
     for agent, steps in material.steps.items():
@@ -369,7 +369,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             unit=POINTS,
         )  # fmt: skip
         of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-        yield _noise("season.noise", of, totals.agents[agent], "replicates")
+        yield _noise_item("season.noise", of, totals.agents[agent], "replicates")
     left = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
         graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
@@ -380,10 +380,10 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         )
     once = None if totals.panel.value is None else totals.panel.value * math.sqrt(totals.trials)
     more = {"trials": totals.trials, "one_grading": once}
-    yield _noise("season.noise", {"of": PANEL}, totals.panel, "gradings", more)
+    yield _noise_item("season.noise", {"of": PANEL}, totals.panel, "gradings", more)
 
 
-def _noise(
+def _noise_item(
     name: str, labels: Mapping[str, str], floor: NoiseFloor, what: str, more: Mapping[str, Any] | None = None
 ) -> Measurement:
     method = "pooled standard deviation of totals between repetitions"
@@ -396,7 +396,7 @@ def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     for judge in scores.judges:
         rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
         floor = noise_floor([[score.composite for score in row] for row in rows])
-        yield _noise("season.judge_noise", {"judge": judge}, floor, "gradings")
+        yield _noise_item("season.judge_noise", {"judge": judge}, floor, "gradings")
 
 
 # --- Rankings of agents, and properties of judges ---------------------------------------------------------------------

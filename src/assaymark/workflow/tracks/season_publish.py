@@ -36,6 +36,7 @@ from assaymark.report import ALONE, Site
 from assaymark.report.records.judgments import SeasonProvenance, SeasonRecord, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.text import tally_words
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.human_labels import labels_of, people_basis
@@ -46,8 +47,8 @@ from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
-    behind,
-    hindsight,
+    hindsight_notes,
+    late_note,
     season_material,
     season_notes,
 )
@@ -100,9 +101,9 @@ def publish_season(
     written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
     note("writing pages", 3, 3)
     html = [page for page in written if page.suffix == ".html"]
-    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
-    if late := behind(material, judged.grades):
+    decided = f"{len(file.verdicts)} claims decided ({tally_words(file.tally)})"
+    lines = [f"{file.study}: {decided}; plan {file.plan_hash[:12]}..."]
+    if late := late_note(material, judged.grades):
         lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
     size = max(page.stat().st_size for page in html) / 1024
     parts = [page.relative_to(site).parts for page in html]
@@ -228,7 +229,7 @@ def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGate
     limits = season.datasheets
     return SeasonGates(
         season.inference.alpha, season.judging.publish, season.judging.halt,
-        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
+        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight_notes(material)),
         margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
     )  # fmt: skip
 
