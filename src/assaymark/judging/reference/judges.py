@@ -150,7 +150,7 @@ VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedJudge:
     """The planted properties of a built-in rubric judge.
 
     On each dimension the score before rounding is ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is
@@ -169,8 +169,8 @@ class Planted:
     terse_tokens: float = 60.0
 
 
-PLANTED: Mapping[str, Planted] = MappingProxyType(
-    {model: Planted(**row) for model, row in planted_tables()["rubric"].items()}
+PLANTED: Mapping[str, PlantedJudge] = MappingProxyType(
+    {model: PlantedJudge(**row) for model, row in planted_tables()["rubric"].items()}
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
@@ -222,7 +222,7 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
         return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
         return []
-    return [*_argument_problems(Planted, args, 1e9, "halo", ("noise", "terse", "terse_tokens"))]
+    return [*_argument_problems(PlantedJudge, args, 1e9, "halo", ("noise", "terse", "terse_tokens"))]
 
 
 def dimension_problem(model: str, names: Collection[str]) -> str | None:
