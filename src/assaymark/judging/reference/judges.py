@@ -13,7 +13,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from assaymark.engine.calls import BuiltIn, CallSpec, Message, Text
+from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import oracle_score
 from assaymark.judging.prompts import user_messages
@@ -181,7 +181,7 @@ RUBRIC = "constraints-1.0"
 """The rubric that has only this dimension, worded as in v1.1."""
 
 
-class ReferenceJudge(BuiltIn):
+class ReferenceJudge(BuiltInModel):
     """A built-in rubric judge, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
 
     version = "5"
@@ -252,7 +252,7 @@ _MOST_QUOTES = 12
 _MOST_QUOTED = 200
 
 
-class ConstraintOracle(BuiltIn):
+class ConstraintOracle(BuiltInModel):
     """A rule-based judge of constraint awareness: it computes the portfolio from one rendered prompt.
 
     It has no noise, no preferences and no arguments. It only accepts rubrics whose one dimension is
@@ -343,7 +343,7 @@ LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
 """The weight of each feature for each judge (default 1), in which the judges' viewpoints differ."""
 
 
-class SeasonJudge(BuiltIn):
+class SeasonJudge(BuiltInModel):
     """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, according to the schema."""
 
     unreadable = (InputError, KeyError, ValueError)
