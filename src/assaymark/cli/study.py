@@ -197,11 +197,11 @@ def worker(
     if (run is None) == (ledger is None):
         opts.fail_usage(ctx, "give a run folder, or --ledger URL")
     models = opts.priced_models(ctx)
-    where = ledger or RunFolder(run or Path())
+    place = ledger or RunFolder(run or Path())
     with working():
-        summary = workflow.work(where, models)
+        summary = workflow.work(place, models)
     emit(ctx, summary, workflow.work_lines(summary))
-    workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
+    workflow.require_not_stopped(summary, "the ledger" if isinstance(place, str) else place)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))

@@ -122,11 +122,11 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Cycles that do not exist yet are cut into a temporary folder.
     with nullcontext("") if there else TemporaryDirectory() as path:
-        where = folder.require() if there else RunFolder(Path(path) / "run")
+        target = folder.require() if there else RunFolder(Path(path) / "run")
         if not there:
-            prepare(where, study)
-        check_plan(where, study, source, models)
-        stages, notes = _stages(where, study)
+            prepare(target, study)
+        check_plan(target, study, source, models)
+        stages, notes = _stages(target, study)
         stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
             stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
