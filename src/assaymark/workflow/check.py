@@ -313,10 +313,10 @@ def check_real(out: Path) -> tuple[Checked, Path]:
     with as_file(source) as folder:
         table = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
                       pairs=folder / REAL[1])  # fmt: skip
-    left = tuple(line.replace(str(folder / REAL[1]), REAL[1]) for line in table.read.left)
+    lost = tuple(line.replace(str(folder / REAL[1]), REAL[1]) for line in table.read.left)
     raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
     choices = (*table.read.choices, raised)
-    table = replace(table, read=replace(table.read, source=str(out / REAL[0]), left=left, about=ABOUT, choices=choices))
+    table = replace(table, read=replace(table.read, source=str(out / REAL[0]), left=lost, about=ABOUT, choices=choices))
     page = table.save(out)
     for name in REAL:
         write_atomic(out / name, (source / name).read_bytes())

@@ -160,21 +160,21 @@ def stored_draw(folder: RunFolder) -> Draw | None:
     """Return the draw of a run or a table; None if there is none. Raises `LedgerError` if it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            text, source = ledger.notes.get(_NOTE), str(folder.ledger)
+            text, origin = ledger.notes.get(_NOTE), str(folder.ledger)
         if text is None:
             return None
     else:
         path = folder.path / _FILE
         if not path.is_file():
             return None
-        source = str(path)
+        origin = str(path)
         try:
-            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=source)
+            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=origin)
         except InputError:
             text, seal = "", ""
         if content_id(text) != seal:
             raise LedgerError(f"{path} is damaged or was edited; restore it from a copy")
-    return parse(Draw, text, source=source)
+    return parse(Draw, text, source=origin)
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:

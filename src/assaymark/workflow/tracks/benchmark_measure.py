@@ -69,7 +69,7 @@ def grade_rationales(
     decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
-            agent, episode_id = agents[result.model], f"{result.profile}/{result.window}"
+            agent, setting = agents[result.model], f"{result.profile}/{result.window}"
             keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
@@ -107,8 +107,8 @@ def grade_rationales(
             weights = {ids[at]: float(dated.executed[at]) for at in places}
             decisions.append(
                 records.Decision(
-                    record_id=hashlib.sha256(f"{agent.name}/{episode_id}/{dated.day}".encode()).hexdigest(),
-                    episode_id=episode_id, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
+                    record_id=hashlib.sha256(f"{agent.name}/{setting}/{dated.day}".encode()).hexdigest(),
+                    episode_id=setting, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
                     agent=records.Agent(agent.name, agent.family, agent.model),
                     context_id=context_id, format="assaymark benchmark",
                     actions=tuple(
@@ -119,7 +119,7 @@ def grade_rationales(
                         records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
                         for stage, text in texts.items()
                     ),
-                    provenance=records.Provenance(source=f"{locked.plan.name}, {episode_id}"),
+                    provenance=records.Provenance(source=f"{locked.plan.name}, {setting}"),
                     call=records.CallFacts(
                         **sums, timing_source="absent" if sums["seconds"] is None else "measured"
                     ),

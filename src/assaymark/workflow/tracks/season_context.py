@@ -63,8 +63,8 @@ class DayMaterial:
 
 
 def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMaterial:
-    """Return the shared context of a day: instruments that can be traded or are ``owned``, with bars, splits, dividends,
-    sector and filings; macro series; and news.
+    """Return the shared context of a day: instruments that can be traded or are ``owned``, with bars, splits,
+    dividends, sector and filings; macro series; and news.
     """
     series = _series_of(season, day, owned)
     listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
