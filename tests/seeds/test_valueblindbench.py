@@ -48,7 +48,7 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.protocol import Cells, parse_study
+from assaymark.protocol import CellThresholds, parse_study
 from assaymark.records import AGGREGATE, Measurement, canonical_json
 
 CLAUDE, GEMINI, GPT, QWEN = AGENTS = "claude", "gemini", "gpt-5.5", "qwen3"
@@ -65,7 +65,7 @@ TERSE = {CLAUDE: 0, GEMINI: 211, GPT: 7, QWEN: 0}
 PRINTED = [  # what follows, how it is printed, one unit of the last digit
     ("5.5: shift of cell B from its means", 1.54 - 4.35, -2.81, 0.01),
     ("5.5: middle of its interval", (-2.85 - 2.77) / 2, -2.81, 0.01),
-    ("5.5: factor by which it exceeds the threshold", 2.81 / Cells().verbosity, 5.6, 0.1),
+    ("5.5: factor by which it exceeds the threshold", 2.81 / CellThresholds().verbosity, 5.6, 0.1),
     ("5.5: in detectable effects", 2.81 / MDE, 9.7, 0.05),
     ("5.5: cell B within 0.10 of cell A", 1.54 - 1.44, 0.10, 0.01),
     ("5.5: the outside judge's gap in detectable effects", 0.04 / MDE, 0.14, 0.005),

@@ -17,7 +17,7 @@ from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
-from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
+from assaymark.prompting import Parsed, PromptTemplate, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
@@ -71,7 +71,7 @@ def reply_schema() -> dict[str, JSON]:
     )
 
 
-def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
+def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
     """Parse an agent's reply, or return the reason that it is invalid; never raises, whatever ``text`` is."""
     offered = frozenset(instruments)
 

@@ -27,7 +27,7 @@ from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.plan import TOLERANCE
-from assaymark.protocol import Cells, Study
+from assaymark.protocol import CellThresholds, Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
 CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
@@ -222,7 +222,7 @@ def cell_b_outcome(
 
 
 def cell_outcome(
-    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: Cells, alpha: float
+    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: CellThresholds, alpha: float
 ) -> CellOutcome:
     """Apply the rule of a control cell to its value (ValueBlindBench section 3.5)."""
     if cell in FALLING:

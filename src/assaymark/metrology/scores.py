@@ -14,7 +14,7 @@ import numpy as np
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.estimates import excess_replies, missing_shares
-from assaymark.plan import Missing
+from assaymark.plan import MissingLimits
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
@@ -134,7 +134,7 @@ class ScoreTable:
         """The number of requested replies by judge."""
         return {judge: calls.total for judge, calls in self.calls.items()}
 
-    def excess(self, allowed: Missing) -> dict[str, str]:
+    def excess(self, allowed: MissingLimits) -> dict[str, str]:
         """Return the judges with more missing replies than ``allowed``, each with the reason."""
         return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 

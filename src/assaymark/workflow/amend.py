@@ -17,7 +17,7 @@ from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
 from assaymark.notebook import CommandResult
-from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
+from assaymark.plan import REPLACED, BiasRules, Frozen, MissingLimits, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
 from assaymark.workflow import run_folder as runs
@@ -255,7 +255,7 @@ _OLD: Final[Mapping[str, Any]] = {
 
 _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
     "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
-    "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
+    "claims": BiasRules().model_dump(mode="json"), "missing": MissingLimits().model_dump(mode="json"),
 }  # fmt: skip
 """The fields that are written into every renewed plan, so that its file states the rules for rankings."""
 

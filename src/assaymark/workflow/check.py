@@ -22,10 +22,10 @@ from assaymark.claims.certification import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed
 from assaymark.importers.scores import ScoresRead, read_scores
-from assaymark.importers.tables import Rows, read_rows
+from assaymark.importers.tables import FileRows, read_rows
 from assaymark.metrology.columns import TEXTS, Columns
 from assaymark.notebook import Part, Result
-from assaymark.plan import ClusterOrder, Missing
+from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
@@ -144,7 +144,7 @@ def open_checked(folder: RunFolder) -> Checked:
     return Checked(study, plan_hash, preregistered, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
-def reread_table(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
+def reread_table(folder: RunFolder) -> tuple[Checked, FileRows, ScoresRead]:
     """Read the table of a run folder again, with the same roles and scale. Raises `PlanError` if it changed since."""
     checked = open_checked(folder)
     view, rows = checked.read, _read_rows(Path(checked.read.source))
@@ -344,7 +344,7 @@ def _check_streamed(
     return checked
 
 
-def _read_rows(table: Any) -> Rows:
+def _read_rows(table: Any) -> FileRows:
     """Return the rows of any accepted source: a path, a frame or a list of dicts."""
     if isinstance(table, (str, Path)):
         path = Path(table)
@@ -373,7 +373,7 @@ def _read_rows(table: Any) -> Rows:
     else:
         needed = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
         raise InputError("scores", [Problem("table", f"{needed} (got {type(table).__name__})")])
-    return Rows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
+    return FileRows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
 
 
 def _parse_scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:
@@ -454,7 +454,7 @@ def _default_plan(
     """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
     # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
     agent, asked, scored = _coverage(columns)
-    limits, failed = Missing(), asked & ~scored
+    limits, failed = MissingLimits(), asked & ~scored
     of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
     by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ asked.astype(float))
     by_judge = failed.sum(axis=0) / np.maximum(1, asked.sum(axis=0))
@@ -500,7 +500,7 @@ def _coverage(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
     return codes["agent"][honest][first], asked, scored
 
 
-def _view(rows: Rows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
+def _view(rows: FileRows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
     """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _coverage(columns)

@@ -29,7 +29,7 @@ from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id
 from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSheet, LabelText
 from assaymark.report.text import moment as when
-from assaymark.rows import Rows, read
+from assaymark.rows import FileRows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import Checked, reread_table
 from assaymark.workflow.human_labels import Draw, GradingSheets, SamplingFrame
@@ -566,7 +566,7 @@ def _table_texts(folder: RunFolder) -> Texts:
     return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, checked.study.inference, judged)
 
 
-def _column_texts(rows: Rows, column: str, row: Any) -> list[str]:
+def _column_texts(rows: FileRows, column: str, row: Any) -> list[str]:
     """Return a column as text, at the given rows."""
     values = rows.column(column).to_pylist()
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]

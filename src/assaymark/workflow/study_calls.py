@@ -21,7 +21,7 @@ from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
-from assaymark.notebook import Shown
+from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
@@ -193,7 +193,7 @@ _WORTH_A_PROCESS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult(Shown):
+class JudgeResult(Displayable):
     """The result of judging; ``made`` counts all new calls, ``reasked`` those of anchor probe and held-out judge."""
 
     judgments: int

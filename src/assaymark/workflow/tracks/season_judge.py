@@ -30,7 +30,7 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import CommandResult
-from assaymark.prompting import Read, ReplyState
+from assaymark.prompting import Parsed, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment
 from assaymark.report.text import counted
@@ -463,13 +463,13 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         for part, task in tasks:
-            reads: list[Read[plans.HorizonAnswer]] = []
+            reads: list[Parsed[plans.HorizonAnswer]] = []
             while (planned := asking.next_call(task, reads)) is not None:
                 graded.append(planned.call)
                 # The calls of a record in one part do not depend on replies.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))
+                reads.append(Parsed("ok", _ANSWER) if reply is None else planned.read(reply))
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from assaymark import __version__, importers
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
-from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
+from assaymark.claims.season_plan import RecordedFields, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -189,7 +189,7 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """Parse the season in a file; ``stored`` is its lock, which holds the facts derived from imported records."""
     if "follows" not in stored:
         return parse_season(text, source)
-    follows = parse(plans.Follows, canonical_json(stored["follows"]), source="the lock")
+    follows = parse(plans.RecordedFields, canonical_json(stored["follows"]), source="the lock")
     return plans.recorded_season(plans.read_recorded(text, source), follows, source)
 
 
@@ -356,7 +356,7 @@ class ImportedSeason:
     ``days`` are the days of the decisions: local ones if the log has a time zone, else in UTC.
     """
 
-    follows: Follows
+    follows: RecordedFields
     decisions: tuple[Decision, ...]
     days: Mapping[str, str]
     track: importers.RecordedTrack | None
@@ -419,7 +419,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     stated = {} if track is None else track.days
     days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
     agents = {decision.agent.id: decision.agent for decision in eligible}
-    follows = Follows(
+    follows = RecordedFields(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
         universe=_instruments(store, chosen) if track is None else track.universe,
         first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),

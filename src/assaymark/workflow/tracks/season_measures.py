@@ -40,7 +40,7 @@ from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
-from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
+from assaymark.plan import BiasRules, ClusterOrder, MissingLimits, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
 from assaymark.workflow.tracks.season_facts import (
@@ -139,7 +139,7 @@ def season_findings(
 
 
 def replies_lacking(
-    grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing
+    grades: Iterable[SeasonGrade], agents: Sequence[str], missing: MissingLimits
 ) -> tuple[dict[str, dict[str, JSON]], dict[str, str]]:
     """Return the missing replies of each judge by agent, and the judges that lack too many, with the reason."""
     usable: dict[tuple[str, str, str, str, int], bool] = {}
