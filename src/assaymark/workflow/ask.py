@@ -18,7 +18,7 @@ import assaymark.engine as calling
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
+from assaymark.engine.prices import CallEstimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
@@ -475,7 +475,7 @@ class CostEstimate:
     model: str
     stages: Mapping[str, int]
     already: int
-    rest: Estimate
+    rest: CallEstimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import FileRows, read_rows
-from assaymark.metrology.columns import TEXTS, Columns
+from assaymark.metrology.columns import TEXTS, ScoreColumns
 from assaymark.notebook import Part, Result
 from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
@@ -243,7 +243,9 @@ def check(
                     without=_to_names(without) or ())  # fmt: skip
     note("reading scores", 0, 1)
     read = read_scores(rows, request)
-    columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
+    columns = replace(
+        ScoreColumns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known
+    )
     note("reading scores", 1, 1)
     locked, notes, lacks = locked and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
@@ -449,8 +451,8 @@ def _read_plan(study: Path | str | None, source: str) -> tuple[Study | None, boo
 
 
 def _default_plan(
-    columns: Columns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
-) -> tuple[Columns, Study]:
+    columns: ScoreColumns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
+) -> tuple[ScoreColumns, Study]:
     """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
     # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
     agent, asked, scored = _coverage(columns)
@@ -487,7 +489,7 @@ def _default_plan(
 Bools = NDArray[np.bool_]
 
 
-def _coverage(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
+def _coverage(columns: ScoreColumns) -> tuple[NDArray[np.int64], Bools, Bools]:
     """Return the agent of each answer [N], and for which judges it has a row, and a score (each [N, J])."""
     codes = columns.codes
     honest = np.ones(codes["judge"].size, dtype=bool)
@@ -500,7 +502,7 @@ def _coverage(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
     return codes["agent"][honest][first], asked, scored
 
 
-def _view(rows: FileRows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
+def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: MeasuredTable) -> TableView:
     """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _coverage(columns)

@@ -19,9 +19,9 @@ from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.importers.scores import ScoresRead
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
-from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, score_table_of
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.measure_people import Spread, most_needed, needed_labels
+from assaymark.metrology.measure_people import DifferenceSpread, most_needed, needed_labels
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
@@ -361,7 +361,7 @@ def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
     asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
-    guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
+    guess = DifferenceSpread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
     rows: list[dict[str, JSON]] = []
     for effect, pairs in asked:
         cycles, spread = (needed_labels(effect, guess, **plan), guess) if comparisons is None else most_needed(
@@ -560,7 +560,7 @@ def _table_texts(folder: RunFolder) -> Texts:
     questions = tuple(LabelScale(name, _title(title), hint) for name, title in titles)
 
     def judged() -> Comparisons:
-        columns = Columns.of(read.table, source, read.dimensions, read.scale)
+        columns = ScoreColumns.of(read.table, source, read.dimensions, read.scale)
         return Comparisons.of_table(score_table_of(columns, checked.study.rubric.weights), checked.study)
 
     return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, checked.study.inference, judged)

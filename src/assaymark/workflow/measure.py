@@ -18,7 +18,7 @@ from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
-from assaymark.judging.evidence.context_index import Material
+from assaymark.judging.evidence.context_index import ContextIndex
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
@@ -187,7 +187,7 @@ def _measurements(
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
             of_rows = filter(attrgetter("instrument"), context.facts)
-            material[name] = Material.of(replace(context, prompt="", facts=tuple(of_rows)))
+            material[name] = ContextIndex.of(replace(context, prompt="", facts=tuple(of_rows)))
         evidence = evidence_summary(
             store.read(EVIDENCE), records, material, rng=np.random.default_rng([study.seed, 2]), level=level
         )

@@ -23,7 +23,7 @@ from assaymark.claims.certification import tally_of, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
-from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
 from assaymark.metrology.measure_people import Labels
@@ -183,7 +183,7 @@ def measure_table(
                 large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
             note("reading scores", 0, 1)
-            columns = Columns.of(read(path).table, str(path), named, scale)
+            columns = ScoreColumns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
             notes = [*reasons, *_unused_note(columns.unused)]
             measured = measure_columns(path, columns, study, notes, study is not None)
@@ -232,7 +232,7 @@ def study_toml(study: Study) -> str:
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, notes: Sequence[str], planned: bool,
+    path: Path, columns: ScoreColumns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table and decide its claims; ``planned`` if its plan was fixed before the scores were seen."""
@@ -327,7 +327,7 @@ def _decide(
     )
 
 
-def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -> list[Measurement]:
     """Measure length bias, contamination and control cells, as far as the table and the plan have them."""
     measurements: list[Measurement] = []
     # Most tables have none of these, and so load none of these modules.
@@ -340,7 +340,7 @@ def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> lis
 
         measurements += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
-        from assaymark.metrology.controls import Cell, cell_measurements
+        from assaymark.metrology.controls import ControlCell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
 
         # The author of a control text is its agent's family or, without one, its agent.
@@ -351,7 +351,7 @@ def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> lis
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
             records = table.trajectories
             written = tuple(composers[name] for name in records)
-            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in records), written))
+            cells.append(ControlCell(kind, table, tuple(parents.get(name) or None for name in records), written))
         measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":

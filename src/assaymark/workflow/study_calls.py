@@ -18,9 +18,9 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
-from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
+from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology import Cell, ScoreTable
+from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
@@ -131,7 +131,7 @@ class Scores:
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
-    cells: tuple[Cell, ...]
+    cells: tuple[ControlCell, ...]
     whole: ScoreTable
     left_out: Mapping[str, str]
 
@@ -165,8 +165,9 @@ class Scores:
         for kind in study.cells_judged:
             by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
-            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
+            judged = [by_id[name] for name in scores.trajectories]
+            parents, makers = tuple(d.derivation.parent for d in judged), tuple(d.agent.family for d in judged)
+            cells.append(ControlCell(kind, scores, parents, makers))
         return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
 
 
@@ -263,11 +264,11 @@ def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
-    evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
+    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), defaultdict[str, list[Decision]](list)
     for decision in honest:
         shared[decision.context_id].append(decision)
     for name, context in contexts:
-        materials |= {name: Material.of(context)} if name in shared else {}
+        materials |= {name: ContextIndex.of(context)} if name in shared else {}
         for decision in shared[name]:
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context

@@ -18,7 +18,7 @@ from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
 from assaymark.portfolio import broker
-from assaymark.portfolio.broker import Book, Order
+from assaymark.portfolio.broker import Account, Order
 from assaymark.records import Bar, Decision, Outcome
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Marks = Mapping[str, tuple[float, str]]
 """The last known close of each instrument, with its day."""
 
-Baseline = tuple[Book, Mapping[str, float]]
+Baseline = tuple[Account, Mapping[str, float]]
 """The portfolio of a baseline, and the weights that it buys on the next day with data."""
 
 TOO_MANY: Final = "beyond-count"
@@ -52,7 +52,7 @@ _TIMES_USUAL: Final = 10.0
 class AccountDay:
     """The effect of one day on an agent's portfolio. ``notes`` tell the agent which of its orders were not executed."""
 
-    book: Book
+    book: Account
     nav: SeasonNav
     fills: tuple[SeasonFill, ...] = ()
     rejections: tuple[SeasonRejection, ...] = ()
@@ -73,7 +73,9 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     return dict(sorted({**marks, **closes}.items()))
 
 
-def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> AccountDay:
+def settle_account(
+    season: Season, agent: str, book: Account, last: Decision | None, day: Day, marks: Marks
+) -> AccountDay:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
     most, rules = season.rules.max_orders, season.rules
     if last is None:
@@ -99,7 +101,7 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
 
 
 def settle_orders(
-    season: Season, agent: str, book: Book, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
+    season: Season, agent: str, book: Account, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
     refused: Sequence[SeasonRejection] = (),
 ) -> AccountDay:  # fmt: skip
     """Settle orders as `settle_account` does; ``source`` is the id of their decision."""
@@ -112,7 +114,7 @@ def settle_orders(
     ]
     if ended:
         cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in fills)
-        book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
+        book = Account(cash, {name: units for name, units in book.positions.items() if name not in ended})
     # splits and dividends, each with a sentence for the agent
     for name, action in [(held, action) for held in sorted(book.positions) for action in due_actions(held, day, marks)]:
         before, book = book, book.acted(name, action.split, action.dividend)
@@ -149,10 +151,10 @@ def settle_orders(
     return AccountDay(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
-def value_account(agent: str, now: str, state: str, account: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
+def value_account(agent: str, now: str, state: str, account: Account, marks: Marks, costs: float = 0.0) -> SeasonNav:
     """Value a portfolio at the last known closes."""
     positions = dict(sorted(account.positions.items()))
-    nav = Book(account.cash, positions).nav({name: marks[name][0] for name in positions})
+    nav = Account(account.cash, positions).nav({name: marks[name][0] for name in positions})
     stale = tuple(name for name in positions if marks[name][1] != now)
     return SeasonNav(now, agent, state, account.cash, nav, costs, positions, stale)
 
@@ -177,7 +179,7 @@ def settle_baseline(
 
 
 def reconcile(
-    season: Season, before: Book, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
+    season: Season, before: Account, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
     marks, symbols = marks or {}, sorted(before.positions)
@@ -188,7 +190,7 @@ def reconcile(
     )
     for event in (action for name in symbols for action in due_actions(name, day, marks)):
         before = before.acted(event.instrument, event.split, event.dividend)
-    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
+    step = broker.StatedStep(record_id, fills, book=Account(after.nav.cash, after.nav.positions), bars=day.quotes)
     result = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [result.checks[kind], result.passed[kind]] for kind in broker.RELIABILITY if result.checks[kind]}
     kinds = {"negative-position": "position"}
@@ -201,7 +203,7 @@ def reconcile(
         # a price move since the last close that no corporate action explains
         price, of = marks[name]
         close = day.quotes[name].close or price
-        worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
+        worth, actions = Account(0.0, {name: 1.0}), due_actions(name, day, marks)
         for action in actions:
             worth = worth.acted(name, action.split, action.dividend)
         move = abs(math.log(worth.nav({name: close}) / price))

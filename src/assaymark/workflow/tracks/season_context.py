@@ -23,7 +23,7 @@ from assaymark.errors import ModelError, StoppedError
 from assaymark.judging.season.record import ACTION
 from assaymark.market import Filing
 from assaymark.market.history import FIELDS, Day, shown_prices
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.prompting import material_blocks, moment, row
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
@@ -135,7 +135,7 @@ def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMateria
     return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
-def agent_context(shared: DayMaterial, account: Book, nav: float, currency: str, prompt: str) -> Context:
+def agent_context(shared: DayMaterial, account: Account, nav: float, currency: str, prompt: str) -> Context:
     """Return the context of one agent: the shared one with its portfolio and prompt."""
     holdings = Portfolio(currency, account.cash, nav, positions=dict(sorted(account.positions.items())))
     return replace(shared.context, portfolio=holdings, prompt=prompt)

@@ -26,7 +26,7 @@ from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
 from assaymark.notebook import CommandResult
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, print_raised
@@ -227,7 +227,7 @@ def start_season(
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """Return the calls to agents on a day with untouched portfolios, replicates included."""
-    start = Book(season.capital)
+    start = Account(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
     shared, asked = _day_contexts(season, day, agents, settled)
     return [call for each in asked for _, _, call in agent_calls(season, each, shared)]
@@ -340,7 +340,7 @@ class SeasonState:
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
-        start, universe = Book(self.season.capital), set(locked.data.universe)
+        start, universe = Account(self.season.capital), set(locked.data.universe)
         self.held = {agent.name: start for agent in self.season.agents}
         self.decided: dict[str, Decision] = {}  # by agent, the decision whose orders fill next
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
@@ -361,11 +361,12 @@ class SeasonState:
                 break
         for name, one in last["agents"].items():
             positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            self.held[name] = Book(float(one["account"]["cash"]), positions)
+            self.held[name] = Account(float(one["account"]["cash"]), positions)
             if (raw := decisions[one["pending"]]) is not None:
                 self.decided[name] = _parse_record(Decision, raw)
         for name, one in last["baselines"].items():
-            self.baselines[name] = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"])), dict(one["wanted"])
+            nav, wanted = one["nav"], one["wanted"]
+            self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(wanted)
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 

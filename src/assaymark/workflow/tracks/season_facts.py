@@ -20,7 +20,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
-from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
+from assaymark.judging.evidence import BORNE_OUT, ContextIndex, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
 from assaymark.judging.season.record import BOOK_STAGES, Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import thrashing
@@ -28,7 +28,7 @@ from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
 from assaymark.metrology.estimates import number
 from assaymark.portfolio import performance
-from assaymark.portfolio.broker import RELIABILITY, Book
+from assaymark.portfolio.broker import RELIABILITY, Account
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
 from assaymark.workflow.run_folder import RunFolder
@@ -127,7 +127,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         else:
             nav = next((nav for nav in valued if nav.day > time.day), None)
             paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
-            account = None if nav is None else Book(nav.cash, nav.positions)
+            account = None if nav is None else Account(nav.cash, nav.positions)
         all_fills, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
         fields = refused.get(name, ()), account, number, time.seconds, worth, tuple(wrong[name])
         return StepRecord(time.day, decision, all_fills, *fields)
@@ -153,12 +153,12 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     )  # fmt: skip
 
 
-def stated_book(decision: Decision) -> Book | None:
+def stated_book(decision: Decision) -> Account | None:
     """Return the portfolio that a log states after a decision; None if it states none."""
-    owned, cash = (decision.stages.get(name) for name in BOOK_STAGES)
-    if not isinstance(owned, Mapping) or not isinstance(cash, (int, float)):
+    held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
+    if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
         return None
-    return Book(float(cash), {name: float(units) for name, units in owned.items() if isinstance(units, (int, float))})
+    return Account(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
@@ -281,9 +281,9 @@ def ledger_measurements(
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
         needed = {contexts[row.decision] for row in of_agent if row.decision in contexts}
-        materials = {name: Material.of(material.contexts[name]) for name in sorted(needed) if name in material.contexts}
+        visible = {name: ContextIndex.of(material.contexts[name]) for name in sorted(needed & material.contexts.keys())}
         with suppress(NotMeasurableError):
-            value, about, parts = chance_corrected(of_agent, materials, contexts, rng)
+            value, about, parts = chance_corrected(of_agent, visible, contexts, rng)
             shares = {name: parts[name] for name in ("observed", "chance")}
             detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
