@@ -19,7 +19,7 @@ sys.path.insert(0, str(DOCS.parent / "tests" / "planted"))
 from season_worlds import World, decided, measured, played  # noqa: E402
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season  # noqa: E402
-from assaymark.claims.season_claims import Season  # noqa: E402
+from assaymark.claims.season_claims import SeasonClaims  # noqa: E402
 from assaymark.metrology import cluster_t, holm  # noqa: E402
 from assaymark.records import AGGREGATE, Measurement  # noqa: E402
 from assaymark.workflow.tracks import SeasonScores, kappa_measurement  # noqa: E402
@@ -65,7 +65,7 @@ def decide(measurements: Sequence[Measurement]) -> SeasonVerdicts:
 
 def as_if_independent(measurements: Sequence[Measurement]) -> bool:
     """Whether a plain t test over periods ranks an agent: Holm, the noise floor and the sign without each family."""
-    known = Season(measurements, SeasonGates(), "").known
+    known = SeasonClaims(measurements, SeasonGates(), "").known
     items = [item for item in known.named("contrast") if item.value is not None]
     sums = [list(item.detail["cluster_sums"].values()) for item in items]
     tests = [cluster_t([total / count for total, count in one], range(len(one))) for one in sums]

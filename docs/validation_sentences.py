@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from assaymark.claims.proofread import WORST, Decided
+from assaymark.claims.proofread import WORST, RunVerdicts
 from assaymark.cli import main
 from assaymark.workflow.proofread import Document, proofread, read_decided
 
@@ -45,14 +45,14 @@ def labelled() -> list[dict[str, object]]:
     return [json.loads(line) for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
 
 
-def read_label(one: Mapping[str, object], run: Decided) -> tuple[bool, str | None]:
+def read_label(one: Mapping[str, object], run: RunVerdicts) -> tuple[bool, str | None]:
     """Whether a sentence is found to compare agents, and its mark."""
     found = proofread(Document(Path("text.txt"), str(one["text"]), "text", lambda _: False), run).found
     worst = min((each.finding for each in found), key=lambda each: WORST.index(each.mark), default=None)
     return worst is not None and worst.about == "comparison", None if worst is None else worst.mark
 
 
-def count_labels(runs: Mapping[str, Decided]) -> Iterator[dict[str, int]]:
+def count_labels(runs: Mapping[str, RunVerdicts]) -> Iterator[dict[str, int]]:
     """A row for each part."""
     counts: dict[object, Counter[str]] = {}
     for one in labelled():

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError, Problem, UnknownNameError
-from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Said, html, text
+from assaymark.notebook import STYLE, Collapsed, Drawing, Grid, Heading, Quote, html, text
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json, content_id, measurement_id
 from assaymark.text import NBSP, bounds, clean, code_points, count, count_of, number, percent, prose, span, visible
@@ -106,8 +106,8 @@ def test_texts_from_records_are_text(bad):
     st.sampled_from(["headline", "qualified", "no-claim", '"><b>']),
 )
 def test_any_words_in_any_part_stay_words(words, level):
-    parts = [Heading(words), words, Said(level, words, words), Grid((words,), ((words,), (words,)))]
-    page = html([*parts, Folded(words, tuple(parts))])
+    parts = [Heading(words), words, Quote(level, words, words), Grid((words,), ((words,), (words,)))]
+    page = html([*parts, Collapsed(words, tuple(parts))])
     page.encode()
     tags = check(page)
     assert len([1 for tag, _ in tags.found if tag == "details"]) == 1
@@ -187,7 +187,7 @@ def test_markup_has_no_effect_in_a_terminal_which_is_told_that_there_is_a_figure
     assert text(["[bold]x[/bold]"]) == "[bold]x[/bold]"
     figure = Drawing("How far?", "Caption.", "<svg></svg>", "<svg></svg>", (".assay-fig .a{fill:red}",))
     assert text([figure]) == "[figure: How far?]"
-    assert html([figure, Folded("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
+    assert html([figure, Collapsed("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
 
 
 # --- how numbers, texts and names are set -----------------------------------------------------------------------------
@@ -226,7 +226,7 @@ SET = [
     (str(InputError("study.toml", [Problem("judges", "at least one")])), "study.toml: judges: at least one"),
     (str(UnknownNameError("judge", "audtor", ["auditor", "reader"])),
      "unknown judge 'audtor'. Did you mean 'auditor'? Known: auditor, reader"),
-    (text([Heading("What is supported"), Said("qualified", "A leads.", "B is close.")]),
+    (text([Heading("What is supported"), Quote("qualified", "A leads.", "B is close.")]),
      "What is supported\n◐ “A leads.” Say also: B is close."),
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from assaymark import protocol
 from assaymark.cli import COMMANDS
-from assaymark.importers.read import Columns, Texts
+from assaymark.importers.read import DecisionColumns, TextColumns
 from assaymark.workflow import MEASUREMENTS, RunFolder, Store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -144,8 +144,8 @@ def test_the_packages_and_tests_of_every_source_are_there():
 
 def test_every_column_and_kind_of_text_of_the_generic_format_is_named():
     text = page("import")
-    assert [name for name in (*Columns.model_fields, *Texts.model_fields) if f"`{name}`" not in text] == []
-    needed = {name for name, info in Columns.model_fields.items() if info.is_required()}
+    assert [key for key in (*DecisionColumns.model_fields, *TextColumns.model_fields) if f"`{key}`" not in text] == []
+    needed = {name for name, info in DecisionColumns.model_fields.items() if info.is_required()}
     _, _, table = text.partition("| our name | what it is |\n")
     assert set(re.findall(r"^\| `(\w+)` \|", table.partition("\n\n")[0], re.M)) == needed
 

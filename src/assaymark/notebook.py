@@ -52,7 +52,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Quote:
     """A supported claim with the mark of its level, and the conditions that must be stated with it."""
 
     level: str
@@ -81,7 +81,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class Collapsed:
     """Parts that are collapsed under a summary line; a terminal prints only the summary."""
 
     summary: str
@@ -89,10 +89,10 @@ class Folded:
 
 
 # A plain string is a paragraph.
-Part = str | Heading | Said | Grid | Drawing | Folded
+Part = str | Heading | Quote | Grid | Drawing | Collapsed
 
 
-class Shown:
+class Displayable:
     """Base of records with a display: subclasses define its ``_parts``, or one table row in ``_cells``."""
 
     __slots__ = ()
@@ -113,12 +113,12 @@ class Shown:
         return html(parts_of(self))
 
 
-def parts_of(item: Shown) -> tuple[Part, ...]:
+def parts_of(item: Displayable) -> tuple[Part, ...]:
     """Return the parts of the display of a record."""
     return tuple(item._parts())
 
 
-class Result(Shown):
+class Result(Displayable):
     """Base of results with a text ``repr`` as well as HTML. Dataclass subclasses need ``repr=False``."""
 
     __slots__ = ()
@@ -138,7 +138,7 @@ class CommandResult(Result, Generic[T]):
         yield from map(clean, self.lines)
 
 
-class Rows(list[T], Shown):
+class Rows(list[T], Displayable):
     """A list of records that is displayed as a table."""
 
     __slots__ = ()
@@ -158,7 +158,7 @@ class Rows(list[T], Shown):
 
     def _table(self, *, wordy: bool) -> Iterator[Part]:
         most = _MOST_SHOWN
-        shown = [item for item in self[:most] if isinstance(item, Shown)]
+        shown = [item for item in self[:most] if isinstance(item, Displayable)]
         if not shown:
             yield "Nothing is in it." if not self else f"{count(len(self))} items"
             return
@@ -175,12 +175,12 @@ class Rows(list[T], Shown):
             yield f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]"
 
     def __repr__(self) -> str:
-        if not any(isinstance(item, Shown) for item in self[:1]):
+        if not any(isinstance(item, Displayable) for item in self[:1]):
             return super().__repr__()
         return text(self._table(wordy=False))
 
     def _repr_html_(self) -> str | None:
-        return super()._repr_html_() if all(isinstance(item, Shown) for item in self) else None
+        return super()._repr_html_() if all(isinstance(item, Displayable) for item in self) else None
 
 
 def _short(value: Any) -> str:
@@ -209,7 +209,7 @@ def _element(part: Part, styles: list[str]) -> str:
             return f'<p class="assay-head">{_set(words)}</p>'
         case str(words):
             return f'<p class="assay-note">{_set(words)}</p>'
-        case Said(level, words, also):
+        case Quote(level, words, also):
             more = f"<small>Say also: {_set(also)}</small>" if also else ""
             kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
             mark = f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
@@ -218,7 +218,7 @@ def _element(part: Part, styles: list[str]) -> str:
             styles += rules
             words = f'<p class="assay-head">{_set(title)}</p>'
             return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
-        case Folded(summary, inner):
+        case Collapsed(summary, inner):
             opened = "".join([_element(part, styles) for part in inner])
             return f"<details><summary>{_set(summary)}</summary>{opened}</details>"
         case Grid(heads, rows, right):
@@ -251,9 +251,9 @@ def text(parts: Iterable[Part]) -> str:
     console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
     for part in parts:
         match part:
-            case str(words) | Heading(words) | Folded(words):
+            case str(words) | Heading(words) | Collapsed(words):
                 console.print(Text(visible(words)))
-            case Said(level, words, also):
+            case Quote(level, words, also):
                 more = f" Say also: {also}" if also else ""
                 console.print(Text(visible(f"{MARKS.get(level, '')} “{words}”{more}")))
             case Drawing(title):

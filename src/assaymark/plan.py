@@ -118,7 +118,7 @@ class BiasRules(Frozen):
         return () if self.length == "off" else ("log2",)
 
 
-class Missing(Frozen):
+class MissingLimits(Frozen):
     """Limits on the share of replies that are missing or unreadable, and the action if a limit is exceeded."""
 
     per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_plan, read_toml
+from assaymark.plan import BiasRules, Frozen, Human, MissingLimits, OrderRules, read_plan, read_toml
 from assaymark.records import AGGREGATE, DerivationKind, content_id, repeated, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
@@ -257,7 +257,7 @@ class Stability(Frozen):
     probe: JudgeSpec | None = None
 
 
-class Cells(Frozen):
+class CellThresholds(Frozen):
     """Thresholds for the adversarial controls (section 3.5), in rubric points unless stated otherwise."""
 
     alpha: float = Field(default=0.01, gt=0, lt=0.5, description="of cell A, one-sided")
@@ -271,7 +271,7 @@ class Cells(Frozen):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> Cells:
+    def _ordered(self) -> CellThresholds:
         if self.substance > self.verbosity:
             raise ValueError(
                 f"substance must not exceed verbosity (got substance {self.substance}, verbosity {self.verbosity})"
@@ -373,12 +373,12 @@ class Study(Frozen):
     gates: Gates = Gates()
     inference: Inference = Inference()
     stability: Stability = Stability()
-    cells: Cells = Cells()
+    cells: CellThresholds = CellThresholds()
     contamination: Contamination | None = None
     anchor_probe: AnchorProbe | None = None
     datasheets: DatasheetLimits | None = None
     claims: Claims = Claims()
-    missing: Missing = Missing()
+    missing: MissingLimits = MissingLimits()
     human: Human = Human()
     engine: EngineChoice = EngineChoice()
 

@@ -21,7 +21,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from assaymark.errors import InputError, LedgerError
 from assaymark.errors import problems_of as problems_of
-from assaymark.notebook import MARKS, Grid, Heading, Part, Said, Shown, plain
+from assaymark.notebook import MARKS, Displayable, Grid, Heading, Part, Quote, plain
 from assaymark.notebook import Rows as Rows
 from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
 
@@ -211,7 +211,7 @@ AGGREGATE = "aggregate"
 
 
 @record
-class Instrument(Shown):
+class Instrument(Displayable):
     """A tradable asset, with the names that texts use for it."""
 
     id: str
@@ -223,7 +223,7 @@ class Instrument(Shown):
 
 
 @record
-class Fact(Shown):
+class Fact(Displayable):
     """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
 
     ``available_at`` is when it could be known; a fact later than the decision can never be shown. ``unit`` is one of
@@ -243,7 +243,7 @@ class Fact(Shown):
 
 
 @record
-class Series(Shown):
+class Series(Displayable):
     """Bars of one instrument, oldest first; ``times`` are bar closes. All sequences have one length."""
 
     instrument: str
@@ -277,7 +277,7 @@ class Bar:
 
 
 @record
-class Portfolio(Shown):
+class Portfolio(Displayable):
     """Holdings before the decision: cash and NAV in ``currency``, positions as units per instrument."""
 
     currency: str
@@ -287,7 +287,7 @@ class Portfolio(Shown):
 
 
 @record
-class Constraint(Shown):
+class Constraint(Displayable):
     """One numeric rule the agent was given, such as ``max_holdings`` 5 count or ``max_weight`` 0.5 nav."""
 
     kind: str
@@ -297,7 +297,7 @@ class Constraint(Shown):
 
 
 @record
-class Context(Shown):
+class Context(Displayable):
     """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
 
     ``completeness`` is ``partial`` when the agent saw something that is not here; nothing can then be called
@@ -319,7 +319,7 @@ class Context(Shown):
 
 
 @record
-class Agent(Shown):
+class Agent(Displayable):
     """The agent that decided. ``family`` groups agents and judges of one vendor and defines conflicts of interest."""
 
     id: str
@@ -330,7 +330,7 @@ class Agent(Shown):
 
 
 @record
-class Action(Shown):
+class Action(Displayable):
     """One order or target. ``weight`` is a fraction of NAV, ``confidence`` lies in 0..1."""
 
     instrument: str
@@ -347,7 +347,7 @@ class Action(Shown):
 
 
 @record
-class Rationale(Shown):
+class Rationale(Displayable):
     """A text of a decision. Texts of kind ``arena`` come from the venue: neither judged nor fact-checked."""
 
     text: str
@@ -355,7 +355,7 @@ class Rationale(Shown):
 
 
 @record
-class CallFacts(Shown):
+class CallFacts(Displayable):
     """Metadata of the call behind a decision: seconds and tokens of one attempt, and the source of the timing."""
 
     seconds: float | None = None
@@ -369,7 +369,7 @@ class CallFacts(Shown):
 
 
 @record
-class Derivation(Shown):
+class Derivation(Displayable):
     """Origin of a decision: honest, or a control derived from record ``parent`` with ``seed``."""
 
     kind: DerivationKind = "honest"
@@ -379,7 +379,7 @@ class Derivation(Shown):
 
 
 @record
-class Provenance(Shown):
+class Provenance(Displayable):
     """Source of a record."""
 
     source: str
@@ -389,7 +389,7 @@ class Provenance(Shown):
 
 
 @record
-class Decision(Shown):
+class Decision(Displayable):
     """One decision of one agent with its rationales: the trajectory that a ValueBlindBench judge scores."""
 
     _wordy = ("Derivation", "Reasons")
@@ -431,7 +431,7 @@ class Decision(Shown):
 
 
 @record
-class Outcome(Shown):
+class Outcome(Displayable):
     """A realised outcome. Stored in its own table and never shown to a judge of the rationale."""
 
     record_id: str
@@ -443,7 +443,7 @@ class Outcome(Shown):
 
 
 @record
-class Score(Shown):
+class Score(Displayable):
     """One benchmark score of a decision, an answer, or a whole episode."""
 
     about: str
@@ -459,7 +459,7 @@ class Score(Shown):
 
 
 @record
-class Judgment(Shown):
+class Judgment(Displayable):
     """One judge's reply on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str
@@ -484,7 +484,7 @@ class Judgment(Shown):
 
 
 @record
-class PairCall(Shown):
+class PairCall(Displayable):
     """One verdict of a judge on two candidates in one presentation order, for its datasheet."""
 
     pair: str
@@ -503,7 +503,7 @@ class PairCall(Shown):
 
 
 @record
-class Evidence(Shown):
+class Evidence(Displayable):
     """One number in a rationale, and the result of checking it against the agent's context."""
 
     decision: str
@@ -520,7 +520,7 @@ class Evidence(Shown):
 
 
 @record
-class Measurement(Shown):
+class Measurement(Displayable):
     """A number with all that is needed to read it: denominator, interval, level and method.
 
     ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
@@ -577,7 +577,7 @@ def _joined_id(name: str, labels: tuple[tuple[str, str], ...]) -> str:
 
 
 @record
-class Claim(Shown):
+class Claim(Displayable):
     """A sentence somebody may want to publish.
 
     ``subjects`` are agents, the one claimed higher first; for the scope ``adversarial-cell`` the one name of the cell.
@@ -592,7 +592,7 @@ class Claim(Shown):
 
 
 @record
-class Condition(Shown):
+class Condition(Displayable):
     """One sentence that has to be said with a claim; ``id`` names its kind for programs."""
 
     id: str
@@ -600,7 +600,7 @@ class Condition(Shown):
 
 
 @record
-class Cap(Shown):
+class Cap(Displayable):
     """One field that keeps a claim at ``level`` or below, and whether the human anchor lifts it."""
 
     field: str
@@ -609,7 +609,7 @@ class Cap(Shown):
 
 
 @record
-class StabilityFinding(Shown):
+class StabilityFinding(Displayable):
     """What leaving out each judge family does to an order, and the families whose absence decides it."""
 
     state: StabilityState
@@ -617,7 +617,7 @@ class StabilityFinding(Shown):
 
 
 @record
-class Verdict(Shown):
+class Verdict(Displayable):
     """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8).
 
     ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
@@ -684,7 +684,7 @@ class Verdict(Shown):
         if self.publication_level == "no-claim":
             yield Heading(f"{level}: {claim}")
         else:
-            yield Said(self.publication_level, claim, also)
+            yield Quote(self.publication_level, claim, also)
         yield Grid(tuple(cells), (tuple(cells.values()),))
         if self.publication_level == "no-claim":
             return

@@ -243,12 +243,12 @@ _NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 Recognised = tuple[str, Sequence[tuple[int, Mapping[str, Any]]], tuple[str, ...]]
 """The name of a format, its rows with the index of the object that each comes from, and notes."""
 
-Where = Callable[[int], str]
-Recognise = Callable[[Any, Where], Recognised | None]
+PlaceOf = Callable[[int], str]
+Recognise = Callable[[Any, PlaceOf], Recognised | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class FileRows:
     """The rows of one file.
 
     ``table`` holds text as it was written (empty cells, JSON nulls and absent keys are null; other JSON values are JSON
@@ -304,7 +304,7 @@ class Rows:
 def read(
     source: Path | bytes, name: str = "", nested: bool = True, recognise: Recognise | None = None,
     delimiter: str | None = None, keep_going: bool = False,
-) -> Rows:  # fmt: skip
+) -> FileRows:  # fmt: skip
     """Read the rows of a file, whose format is detected from its first bytes; ``nested`` flattens nested objects.
 
     ``recognise`` may convert the objects of a JSON file to rows. ``keep_going`` skips unreadable lines and notes them.
@@ -320,14 +320,14 @@ def read(
     if data[:4] == b"PAR1" or data.startswith(_ARROW):
         table, notes = _typed(name, data, nested)
         kind = "Parquet" if data[:4] == b"PAR1" else "Arrow"
-        return Rows(name, table, np.arange(1, len(table) + 1), "record", kind, notes, sha256)
+        return FileRows(name, table, np.arange(1, len(table) + 1), "record", kind, notes, sha256)
     if name.endswith(_NO_TEXT):
         raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
     body = text_body(name, data)
     if body.lstrip()[:1] in (b"{", b"["):
         return _read_json(name, body, sha256, nested, recognise, keep_going)
     table, line, kind, notes = _delimited(name, body, delimiter, keep_going)
-    return Rows(name, table, line, "line", kind, notes, sha256)
+    return FileRows(name, table, line, "line", kind, notes, sha256)
 
 
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
@@ -470,7 +470,7 @@ def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
 
 def _read_json(
     name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None, keep_going: bool
-) -> Rows:
+) -> FileRows:
     text = body.decode("utf-8")
     notes: list[str] = []
     tree, line = objects_of(name, text, notes if keep_going else None)
@@ -506,7 +506,7 @@ def _read_json(
     notes += [f"kept as JSON text: {', '.join(noted['json'])}"] if noted["json"] else []
     broken = sum(count for _, count in arrays.values())
     notes += [f"{broken} values held half a character (a lone surrogate), read as ?"] if broken else []
-    return Rows(name, pa.table({k: v for k, (v, _) in arrays.items()}), line, unit, kind, tuple(notes), sha256)
+    return FileRows(name, pa.table({k: v for k, (v, _) in arrays.items()}), line, unit, kind, tuple(notes), sha256)
 
 
 # --- CSV and its kin --------------------------------------------------------------------------------------------------

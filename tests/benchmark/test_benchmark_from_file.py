@@ -15,7 +15,7 @@ from assaymark import benchmark as bench
 from assaymark.benchmark import SEED_WINDOWS, BenchMarket, MarketWindow, choose_universe, window_named
 from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
-from assaymark.plan import BiasRules, Missing, OrderRules
+from assaymark.plan import BiasRules, MissingLimits, OrderRules
 from assaymark.protocol import EngineChoice
 from assaymark.workflow import tracks
 
@@ -81,7 +81,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAN = (ROOT / "studies" / "portbench.toml").read_text(encoding="utf-8")
 TABLES = {
     "": bench.BenchPlan, "market": bench.Market, "pipeline": bench.Pipeline, "questions": bench.Questions,
-    "inference": OrderRules, "missing": Missing, "claims": BiasRules, "engine": EngineChoice,
+    "inference": OrderRules, "missing": MissingLimits, "claims": BiasRules, "engine": EngineChoice,
 }  # fmt: skip
 
 

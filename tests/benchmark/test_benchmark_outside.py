@@ -150,7 +150,7 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path, asked):
     stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
     assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
     text = PLAN.format(questions=asked)
-    (line, *_) = tracks.expected(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
+    (line, *_) = tracks.expect_bench(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
     assert "3 calls" in line
     assert "1 answered already" in line  # S1, which is the same whatever was answered before
 

@@ -26,8 +26,8 @@ from assaymark.workflow import (
     RunFolder,
     listen,
     open_labelling,
+    store_labels,
     stored_grades,
-    take_over,
 )  # fmt: skip
 
 pytestmark = pytest.mark.browser
@@ -210,7 +210,7 @@ def test_a_killed_server_loses_no_label(visitor, tmp_path):
         until(visitor.page, SENT)
         ended = ["All 4 texts are graded", "Every grade is on disk. You can close this page."]
         assert told(visitor, "title", "ended") == ended
-        assert take_over(run) == 2
+        assert store_labels(run) == 2
     assert sorted(one.score for one in stored_grades(run)) == [1, 2, 3, 4]
 
 

@@ -27,7 +27,7 @@ from assaymark.claims import said
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
 from assaymark.report import AssayRun, portbench, render_pages
 from assaymark.report import season as season_pages_door
-from assaymark.workflow import RunFolder, study_shown, tracks
+from assaymark.workflow import RunFolder, study_contents, tracks
 
 Pairs = set[tuple[str, frozenset[str]]]
 """Scores with two names each."""
@@ -257,13 +257,13 @@ def asked(name: str, example: Callable[[str], Path], scratch: Path) -> tuple[Any
         make, turn, render = MADE[name]
         return make(), turn, render
     if name == "a demo":
-        return study_shown(RunFolder(example("demo").parent / "run"))[0], study_turned, render_pages
+        return study_contents(RunFolder(example("demo").parent / "run"))[0], study_turned, render_pages
     folder = RunFolder(scratch / "run")
     if name == "a season":
         shutil.copytree(example("season").parent / "season", folder.path)
         return tracks.decide_judged_season(folder)[0], season_turned, season_pages
     shutil.copytree(example("portbench"), folder.path)
-    return tracks.bench_shown(folder), bench_turned, portbench.render_benchmark
+    return tracks.decide_bench(folder), bench_turned, portbench.render_benchmark
 
 
 @pytest.mark.parametrize("name", [*MADE, "a demo", "a season", "a benchmark"])

@@ -6,7 +6,7 @@ import pytest
 from analysis import LEVELS, STUDY, gate, halo, kappa, measured, panel, passed, rerun, terse, verdicts, without
 
 from assaymark.claims import certificates, decide_claims, index, kind_of, suppressed_phrase, verify
-from assaymark.protocol import Cells, parse_study
+from assaymark.protocol import CellThresholds, parse_study
 from assaymark.records import to_json
 
 CLEAN = panel(LEVELS)
@@ -37,7 +37,7 @@ def test_a_failing_cell_a_contaminates_every_claim_that_the_plan_lets_it_touch()
             assert "adversarial" in verdict.binding
     told = "do not score below the honest bottom quartile, so the score is contaminated: +0.200 points"
     assert told in found[FIRST].reasons[2]
-    narrow = STUDY.model_copy(update={"cells": Cells(contaminates=("d1",))})
+    narrow = STUDY.model_copy(update={"cells": CellThresholds(contaminates=("d1",))})
     found = verdicts(*CLEAN, kappa(0.7, dimension="d1"), *panel(LEVELS, dimension="d1"), *cells, study=narrow)
     assert found["first[agent=ash,dimension=d1]"].adversarial_status == "contaminated"
     assert found[FIRST].adversarial_status == "passed"

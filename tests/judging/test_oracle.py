@@ -21,7 +21,7 @@ from assaymark.judging.arithmetic_oracle import QUANTITIES, QuantityCheck, oracl
 from assaymark.portfolio import fee_of, settle
 from assaymark.protocol import parse_study
 from assaymark.records import Action, Constraint, Derivation
-from assaymark.workflow import DECISIONS, scored_by_oracle
+from assaymark.workflow import DECISIONS, score_by_oracle
 
 DIMENSION = "constraint_awareness"
 RUBRIC = judging.load_rubric("constraints-1.0")
@@ -298,7 +298,7 @@ def test_a_run_is_scored_from_its_tables_and_records_without_a_book_have_no_scor
     )
     plan = study()
     counted = plan.records.model_copy(update={"derivations": ("honest", "cell_b"), "exclude_flags": ("late",)})
-    found = scored_by_oracle(store, SimpleNamespace(study=plan.model_copy(update={"records": counted})))
+    found = score_by_oracle(store, SimpleNamespace(study=plan.model_copy(update={"records": counted})))
     assert found == {"a": 2, "b": 4}
 
 

@@ -17,7 +17,7 @@ from assaymark import metrology as mt
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.records import Measurement
-from assaymark.workflow import oracle_known
+from assaymark.workflow import known_scores
 
 KEPT, BROKEN = (("max_weight", True), ("min_cash", True)), (("max_weight", False), ("min_cash", False))
 
@@ -218,7 +218,7 @@ def test_the_effective_number_of_judges_rests_on_the_oracle(scored, study):
     table, truth = scored
 
     def known_by(rubric, seen, built):
-        return oracle_known(SimpleNamespace(rubric=load_rubric(rubric)), seen, built)
+        return known_scores(SimpleNamespace(rubric=load_rubric(rubric)), seen, built)
 
     known = known_by("v1.1", truth, {})
     found = {m.labels["dimension"]: m for m in mt.known_measurements([table], known, study())}

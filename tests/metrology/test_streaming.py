@@ -21,7 +21,7 @@ from slow_orders import JUDGES, make_study
 from assaymark import metrology as mt
 from assaymark.errors import InputError
 from assaymark.metrology import streaming
-from assaymark.plan import Missing
+from assaymark.plan import MissingLimits
 from assaymark.protocol import Study
 
 MAKERS = ("north", "south")
@@ -178,7 +178,7 @@ def test_shares_of_missing_replies_are_those_of_the_rows():
     table = make_table(attend=0.8, missing=0.1)
     sums, rows = sums_of(table), mt.table_from_arrow(table, dimensions=DIMENSIONS)
     assert sums.missing() == rows.missing()
-    allowed = Missing(per_judge=0.05, per_agent=0.05)
+    allowed = MissingLimits(per_judge=0.05, per_agent=0.05)
     assert sums.excess(allowed) == rows.excess(allowed) != {}
     told = [replace(m, inputs=sums.digest) for m in mt.missing_measurements(rows, {})]
     assert list(mt.missing_measurements(sums, {})) == told

@@ -84,7 +84,7 @@ def test_self_preference_is_recovered(season):
 def test_verbosity_is_recovered(season):
     """30 points for 100 tokens a step: as many for each doubling as that makes of the lengths that were written."""
     material, found = season
-    tokens = tracks.written(material)
+    tokens = tracks.words_written(material)
     agents = sorted({agent for agent, _ in tokens})
     x = np.log2([tokens[key] for key in tokens])
     y = np.array([SLOPE * tokens[key] / 100 for key in tokens])

@@ -259,8 +259,8 @@ def test_a_pair_that_is_not_resolved_gives_its_p_and_the_level_that_it_misses(sh
 
 def test_dimensions_have_all_of_alpha_once_every_pair_of_the_overall_score_passed():
     claims = runs.verdicts({"Otter": 4.4, "Badger": 4.0}, dict.fromkeys((AGGREGATE, "risk_fit", "sizing"), 0.6))
-    assert book(verdicts=tuple(claims)).needed("sizing") == pytest.approx(0.05)
-    assert book().needed("sizing") == pytest.approx(0.01)
+    assert book(verdicts=tuple(claims)).alpha("sizing") == pytest.approx(0.05)
+    assert book().alpha("sizing") == pytest.approx(0.01)
 
 
 def test_one_judge_family_cannot_be_left_out():

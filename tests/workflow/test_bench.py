@@ -291,7 +291,7 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     assert "left out: too many of the replies did not come" in scores
     assert f"No history: {LEFT_OUT}." in histories
     assert "not run to its end" not in histories
-    kept = portbench.BenchmarkIndex.of(tracks.bench_shown(one)).results
+    kept = portbench.BenchmarkIndex.of(tracks.decide_bench(one)).results
     assert {result.model for result in kept} == {"literal", "momentum"}
 
 
@@ -405,7 +405,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_wi
     assert "OPENAI_API_KEY" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     named = ("momentum", "equal-weight", "nobody")
-    assert [tracks.resolved(f"reference/{word}") for word in named] == [
+    assert [tracks.resolve(f"reference/{word}") for word in named] == [
         "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
     ]  # fmt: skip
     text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})

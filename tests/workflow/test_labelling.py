@@ -336,7 +336,7 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     label["scores"] = {"aggregate": None}
     assert asked(port, "POST", f"{address}save", json.dumps(label), **sent(port))[0] == 204
     assert data_of(asked(port, "GET", address)[1])["labels"][name]["scores"] == {"aggregate": None}
-    assert workflow.take_over(run) == 1
+    assert workflow.store_labels(run) == 1
     [grade] = workflow.stored_grades(run)
     assert (grade.grader, grade.score, grade.seconds) == ("ab", None, 2.5)
 

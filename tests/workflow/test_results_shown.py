@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from assaymark import workflow
-from assaymark.notebook import CommandResult, Folded, Grid, Rows, Said, parts_of
+from assaymark.notebook import Collapsed, CommandResult, Grid, Quote, Rows, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow import Piece, ProgressDisplay, bars, counts, note, paying, say, tracks, watched
+from assaymark.workflow import Piece, ProgressDisplay, bars, cost_callback, counts, note, say, tracks, watched
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
         assert (prose(one.claim.statement) in shown) == (one.publication_level != "no-claim")
     assert len(repr(file).splitlines()) < 50
     # What is withheld stands by name: the file has the higher of a pair first in its ids, and is ordered by them.
-    folded = [part for part in parts_of(file) if isinstance(part, Folded) and "not supported" in part.summary]
+    folded = [part for part in parts_of(file) if isinstance(part, Collapsed) and "not supported" in part.summary]
     (table,) = (part for part in folded[0].parts if isinstance(part, Grid))
     said = [row[1].rpartition("; ")[::-2] for row in table.rows]
     assert said == sorted(said)
@@ -44,7 +44,7 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
 
 def test_claims_of_stand_ins_say_so_wherever_they_are_printed(file):
     """As the clipboard does: in a terminal, in a notebook, and read again from the file."""
-    said = [part for part in parts_of(file) if isinstance(part, Said)]
+    said = [part for part in parts_of(file) if isinstance(part, Quote)]
     assert {part.also.partition(".")[0] for part in said} == {"Made and graded by rule-based stand-ins"}
     real = replace(file, panel=replace(file.panel, built_in={}), agents=dict.fromkeys(file.agents, False))
     assert "stand-in" not in repr(real) + real._repr_html_()
@@ -55,7 +55,7 @@ def test_tables_are_read_as_rows_and_reporting_shows_the_first_screen_with_its_f
         read = workflow.Store(folder).read(table)
         assert isinstance(read, Rows)
         assert read._repr_html_().count("<tr>") == 21
-    reported = workflow.Reported(Path("report/index.html"), "summary", workflow.study_shown(folder)[0])
+    reported = workflow.Reported(Path("report/index.html"), "summary", workflow.study_contents(folder)[0])
     assert reported._repr_html_().count("<svg") == 2
     assert repr(reported).splitlines()[-1] == "page: report/index.html"
     assert repr(reported).startswith("Demonstration. Agents and judges are built-in rules with known flaws;")
@@ -99,7 +99,7 @@ def shown_to(nobody: Console, clock: Clock) -> ProgressDisplay:
 
 
 def test_a_piece_of_work_tells_count_rate_time_left_and_cost():
-    piece = Piece("asking", first=200, total=2030, began=0.0, done=200, told=0.0)
+    piece = Piece("asking", first=200, total=2030, began=0.0, done=200, logged=0.0)
     assert piece.state(10.0, 0.0) == "200 of 2,030"  # what was there before says nothing about a rate
     piece.done = 312
     assert piece.state(10.0, 0.0) == "312 of 2,030, 11.2/s, 0:02:34 left"
@@ -144,12 +144,12 @@ def test_lines_are_shown_unless_it_is_quiet():
 
 def test_progress_is_that_of_the_block_and_a_part_keeps_its_counts_and_hands_on_lines_and_costs():
     out, told = io.StringIO(), []
-    assert (paying(), note("nobody watches", 1, 2), say("nobody hears")) == (None, None, None)
+    assert (cost_callback(), note("nobody watches", 1, 2), say("nobody hears")) == (None, None, None)
     with bars(Console(file=out)) as whole:
         note("the whole", 1, 2)
         with watched(lambda *now: told.append(now)):
             note("a part", 3, 4)
-            ours, pay = counts("on a thread"), paying()
+            ours, pay = counts("on a thread"), cost_callback()
             say("a line")
         # what a runner is handed goes where it would have gone then, whichever thread calls it
         thread = Thread(target=lambda: (ours(5, 6), pay(0.0125), note("a thread of nobody", 7, 8), say("unheard")))

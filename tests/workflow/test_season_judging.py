@@ -280,10 +280,10 @@ def test_a_judge_that_never_answers_is_recorded_and_asked_again_and_where_nobody
 
 def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, capsys):
     folder = copied(unjudged, tmp_path)
-    at_work = tracks.alone(folder.path / "season" / "judging.lock", "busy")
+    at_work = tracks.guard(folder.path / "season" / "judging.lock", "busy")
     with at_work, pytest.raises(LedgerError, match="being judged by an"):
         tracks.judge_season(folder, WHO)
-    with tracks.not_stepping(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
+    with tracks.steps_blocked(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
         tracks.judge_season(folder, WHO)
     assert Store(folder).rows(tracks.GRADES) == 0
     bare = played(tmp_path / "bare", judges="", last="2024-03-05")

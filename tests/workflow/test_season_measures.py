@@ -22,7 +22,7 @@ from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.judging import Contestant, band, season_table
 from assaymark.metrology import alpha_report, jackknife_kappa
-from assaymark.plan import Missing
+from assaymark.plan import MissingLimits
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Rationale, measurement_id
@@ -321,13 +321,13 @@ def test_a_judge_that_lacks_too_much_is_left_out_by_the_plan(material, judged):
     assert detail["left_out"] == "8.3% of its replies are missing, at most 5.0%"
     (order,) = [one for one in decided(found).verdicts if one.verdict.claim.id.startswith("above")]
     assert "qualified" in {cap.level for cap in order.verdict.caps}
-    kept = measured(planned(material, missing=Missing(per_judge=0.5, per_agent=0.5)), lacking)
+    kept = measured(planned(material, missing=MissingLimits(per_judge=0.5, per_agent=0.5)), lacking)
     assert kept["season.composite[agent=two,judge=reader]"].state == "ok"
     conditions = [reason for one in decided(kept).verdicts for reason in one.verdict.conditions]
     texts = [reason.text for reason in conditions if reason.id == "missing-replies"]
     assert all(text == "reader gave no usable grade on 1 of 12 records." for text in texts)
     with pytest.raises(LedgerError, match=r"too many replies are missing: judge reader: 8.3%"):
-        measured(planned(material, missing=Missing(on_excess="stop")), lacking)
+        measured(planned(material, missing=MissingLimits(on_excess="stop")), lacking)
 
 
 def test_without_grades_judges_or_periods_there_is_a_state_and_no_claim(material, judged):

@@ -96,7 +96,7 @@ def test_the_view_counts_cycles_and_shows_the_first_of_the_first_regime_without_
 def test_imported_records_have_no_view_and_no_conduct(store):
     plan = locked(study(agents=(), substrate=None))
     assert workflow.substrate_view(plan, store) == ((), (), None)
-    assert workflow.measured_conduct(store, plan) == []
+    assert workflow.measure_behaviour(store, plan) == []
     assert [one.name for one in workflow.planted_agents(study())] == ["alder"]
 
 
@@ -107,7 +107,7 @@ def test_a_probe_that_cannot_be_read_is_a_damaged_lock(store):
 
 
 def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
-    found = {item.id: item for item in workflow.measured_conduct(store, locked(study()))}
+    found = {item.id: item for item in workflow.measure_behaviour(store, locked(study()))}
     assert {item.labels["agent"] for item in found.values()} == {"alder", "birch"}
     kept = found["agent.limits_kept[agent=alder]"]
     seconds, tokens = found["agent.seconds[agent=birch]"], found["agent.text_tokens[agent=birch]"]
@@ -116,11 +116,11 @@ def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
 
 def test_what_a_decision_shows_of_its_agent():
     seen = CONTEXTS_MADE[0]
-    assert workflow.conduct_of(decision("a", seen, 5.0), seen).checks == (("max_weight", False),)
-    assert workflow.conduct_of(decision("a", seen, 1e308), seen).checks == (("settlement", False),)
-    assert workflow.conduct_of(decision("a", seen, -1.0), seen).checks == (("settlement", False),)
-    assert workflow.conduct_of(decision("a", context(9, book=False)), context(9, book=False)).checks is None
-    refused = workflow.conduct_of(decision("a", seen, actions=(), rationales=(), flags=("refused",)), seen)
+    assert workflow.behaviour_of(decision("a", seen, 5.0), seen).checks == (("max_weight", False),)
+    assert workflow.behaviour_of(decision("a", seen, 1e308), seen).checks == (("settlement", False),)
+    assert workflow.behaviour_of(decision("a", seen, -1.0), seen).checks == (("settlement", False),)
+    assert workflow.behaviour_of(decision("a", context(9, book=False)), context(9, book=False)).checks is None
+    refused = workflow.behaviour_of(decision("a", seen, actions=(), rationales=(), flags=("refused",)), seen)
     assert (refused.usable, refused.checks, refused.flags) == (False, None, ("refused",))
     untimed = replace(decision("a", seen), call=records.CallFacts(seconds=3.0, timing_source="absent"))
-    assert workflow.conduct_of(untimed, seen).seconds is None
+    assert workflow.behaviour_of(untimed, seen).seconds is None

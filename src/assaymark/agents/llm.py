@@ -13,11 +13,11 @@ from typing import Any, Final, cast
 
 import assaymark.prompting as p
 import assaymark.records as rec
-from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
+from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
-from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
+from assaymark.prompting import Parsed, PromptTemplate, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
@@ -71,7 +71,7 @@ def reply_schema() -> dict[str, JSON]:
     )
 
 
-def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
+def parse_answer(text: str, instruments: Collection[str]) -> Parsed[Answer]:
     """Parse an agent's reply, or return the reason that it is invalid; never raises, whatever ``text`` is."""
     offered = frozenset(instruments)
 
@@ -342,7 +342,7 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     return year, month
 
 
-class Dater(BuiltIn):
+class Dater(BuiltInModel):
     """Built-in model that dates a context by its cutoff, and guesses if the cutoff is neutral."""
 
     version = ""

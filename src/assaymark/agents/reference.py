@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assaymark.engine.calls import BuiltIn, CallSpec
+from assaymark.engine.calls import BuiltInModel, CallSpec
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
@@ -369,7 +369,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     return Draft(orders, "\n\n".join(filter(None, parts)), 0.45)
 
 
-class Direction(NamedTuple):
+class AgentDirection(NamedTuple):
     """Direction of an agent, +1 for momentum or -1 for contrarian, and its phrases."""
 
     sign: int
@@ -382,13 +382,13 @@ class Direction(NamedTuple):
 
 
 # Mirror images in rules and sentences: one trades and describes rises as the other does falls.
-MOMENTUM: Final = Direction(+1, "rose", "leads", "best", "lags", "follow that strength", "A reversal is the risk")
-CONTRARIAN: Final = Direction(
+MOMENTUM: Final = AgentDirection(+1, "rose", "leads", "best", "lags", "follow that strength", "A reversal is the risk")
+CONTRARIAN: Final = AgentDirection(
     -1, "fell", "is cheapest", "weakest", "is stretched", "lean against that weakness", "A further drop is the risk"
 )
 
 
-def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
+def compose_direction(way: AgentDirection, seen: Observation, opening: str) -> Draft:
     """Compose a portfolio of the assets that moved in the agent's direction over 15 minutes.
 
     Weights are proportional to the 15-minute return over volatility, if its sign is that of the direction. Confidence
@@ -468,7 +468,7 @@ _MIXTURE = ("reference/momentum", "reference/contrarian")
 _ARGUMENTS = ("style", "brief")
 
 
-class ReferenceAgent(BuiltIn):
+class ReferenceAgent(BuiltInModel):
     """Rule-based agent that replies like any model: it parses the context from the rendered prompt.
 
     The argument ``style`` sets its opening words; ``brief`` is the share of its texts, 0..1, that have only its orders
@@ -529,7 +529,7 @@ def _seen(prompt: str) -> tuple[Observation, bool, bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedProperties:
     """Description of a built-in agent: its rule, and the planted properties that a study should find."""
 
     rule: str
@@ -540,9 +540,9 @@ def _share(value: float) -> str:
     return f"{100 * value:.0f}\u00a0%"
 
 
-WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
+WORDS: Final[Mapping[str, PlantedProperties]] = MappingProxyType(
     {
-        name: Planted(
+        name: PlantedProperties(
             row["rule"], tuple(text.format(invested=_share(row.get("invested", 0))) for text in row["properties"])
         )
         for name, row in _PLANTED.items()
@@ -551,7 +551,7 @@ WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
 """Descriptions of the built-in agents by model name."""
 
 
-def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
+def planted_words(model: str, args: Mapping[str, Any]) -> PlantedProperties | None:
     """Return the planted properties of an agent; None for a model that is not built in.
 
     The argument ``style`` is a house style, by whose opening words a judge may recognise the agent; ``brief`` is the
@@ -564,4 +564,4 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
     more = [f"gives its orders and no reason in {_share(brief)} of its texts"] if brief else []
     if opening := signature(style):
         more.append(f"its texts begin with “{opening}”, the words of the house style {style}")
-    return Planted(planted.rule, (*planted.properties, *more)) if more else planted
+    return PlantedProperties(planted.rule, (*planted.properties, *more)) if more else planted

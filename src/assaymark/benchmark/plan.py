@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.scores import Checks, Convention, Pace
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
+from assaymark.plan import BiasRules, Frozen, MissingLimits, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id, repeated
@@ -96,7 +96,7 @@ class BenchPlan(Frozen):
         0.95
     )
     inference: OrderRules = OrderRules()
-    missing: Missing = Missing()
+    missing: MissingLimits = MissingLimits()
     agreed: float = Field(
         default=0.5, ge=-1, le=1, description="rank correlation above which questions and pipeline agree"
     )
@@ -135,7 +135,7 @@ class BenchPlan(Frozen):
 
 
 def parse_plan(text: str, source: str = "portbench.toml") -> BenchPlan:
-    """Parse a benchmark plan from the text of its file. Raises `PlanError`."""
+    """Parse a benchmark plan from the text of its file. Raises `InputError`."""
     return read_plan(BenchPlan, read_toml(text, source), source)
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from assaymark.claims.orders import summary_of
     from assaymark.claims.recompute import Verification
     from assaymark.claims.season_claims import (
-        CONSTANT, MISSING, SINGLE, Season, SeasonVerdict, SeasonVerdicts, decide_season,
+        CONSTANT, MISSING, SINGLE, SeasonClaims, SeasonVerdict, SeasonVerdicts, decide_season,
     )  # fmt: skip
+    from assaymark.claims.season_claims import SeasonClaims as Season  # noqa: F401  # its name before
     from assaymark.claims.verdicts import (
         KIND_NAMES, ClaimKind, candidate_claims, decide, decide_claims, kind_of, suppressed_phrase,
     )  # fmt: skip
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",
     "SINGLE",
-    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Rank", "Rules", "Said", "Season",
+    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Rank", "Rules", "Said", "SeasonClaims",
     "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
     "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",

@@ -11,8 +11,8 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Evidence, PairResult, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
+from assaymark.claims.orders import ClaimEvidence, PairResult, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, ComparisonClaim, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import NOT_PREREGISTERED, OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
@@ -93,13 +93,13 @@ def decide_benchmark(
     verdicts: list[Verdict] = []
     leaderboards: list[Leaderboard] = []
     for several in families.values():
-        family = _Family(measurements, several, scored, rules.other)
+        family = _BoardFamily(measurements, several, scored, rules.other)
         by_board = {
             board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in several
         }
         verdicts += [verdict for each in by_board.values() for verdict in each]
         leaderboards += [family.leaderboard(board, by_board[board]) for board in several]
-    facts = _Facts(plan_hash, rules)
+    facts = _FactClaims(plan_hash, rules)
     gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
     drawdowns = [item for item in measurements if item.name == DRAWDOWN]
     for profile in dict.fromkeys(item.labels["profile"] for item in drawdowns):
@@ -113,7 +113,7 @@ def decide_benchmark(
     return tuple(verdicts), tuple(leaderboards)
 
 
-class _Family:
+class _BoardFamily:
     """Boards that form one test family; the ranking procedure treats the first board as the aggregate."""
 
     def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
@@ -145,7 +145,7 @@ class _Family:
             return
         scored = len(self.scored[board])
         of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
-        asked: list[tuple[Order, str]] = [(FIRST, of), (ABOVE, "")]
+        asked: list[tuple[ComparisonClaim, str]] = [(FIRST, of), (ABOVE, "")]
         for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
             for high, *other in combinations(models, kind.subjects):
                 named = (high,) if kind is FIRST else direction(name, high, other[0], self.known)
@@ -199,7 +199,7 @@ class _Family:
             findings += missing_findings(self.missing, evidence.compared)
         return Fields.unjudged(claim, evidence, findings, rules.preregistered)
 
-    def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
+    def _pair(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         """Return the evidence on a pair: for an order, or for equivalence, which is a separate test family."""
         orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
@@ -226,14 +226,14 @@ class _Family:
             over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
             gap = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
             reason = f"The difference is {gap} over {over}: {tail}."
-        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
+        return ClaimEvidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
 
-    def _first(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
+    def _first(self, board: Board, claim: Claim, rules: Rules) -> ClaimEvidence:
         orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
         (model,), level = claim.subjects, orders.level(scale)
         if model not in scored:
             item = self.levels[board][model]
-            return Evidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
+            return ClaimEvidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
         pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
         rests = tuple(self.known.contrast(board.name, pair.row.high, pair.row.low).id for pair in pairs)
         untested = [pair.other(model) for pair in pairs if not pair.row.testable]
@@ -255,7 +255,7 @@ class _Family:
             lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
-        return Evidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
+        return ClaimEvidence(status, reason, rests, tuple(pairs), published, None, None, unadjusted, adjusted, adjusted)
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[PairResult]) -> dict[str, Condition]:
         """Return the changes that reverse a claim (another convention, a part left out), each with its condition."""
@@ -302,7 +302,7 @@ def missing_replies(item: Measurement) -> str:
     return f"{model} gave no reply to {item.detail['missing']} of {item.n} calls of the {part} ({share})."
 
 
-class _Facts:
+class _FactClaims:
     """Decides the claims other than rankings: drawdown limits, equal weight, and rank agreement."""
 
     def __init__(self, plan_hash: str, rules: BenchRules) -> None:
@@ -322,7 +322,7 @@ class _Facts:
         conditions += [] if early else [Condition("not-preregistered", NOT_PREREGISTERED)]
         status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
-        fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings, early)
+        fields = Fields.unjudged(claim, ClaimEvidence(status, reason, tuple(rests)), findings, early)
         stated, levels = () if fields.level == "no-claim" else conditions, dict.fromkeys(turned, "no-claim")
         reasons = (reason,) if early else (reason, NOT_PREREGISTERED)
         return fields.verdict(self.plan_hash, claim.statement, reasons, stated, levels)  # type: ignore[arg-type]

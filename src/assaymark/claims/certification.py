@@ -15,10 +15,10 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import PUT
 from assaymark.claims.levels import Index, Rules, SeasonGates, rejecting
 from assaymark.claims.messages import Said, english, stand_ins
-from assaymark.claims.orders import Row, rows_of, summary_of
+from assaymark.claims.orders import PairRow, rows_of, summary_of
 from assaymark.claims.verdicts import ask_people, kind_of
-from assaymark.notebook import MARKS, Folded, Heading, Part, Result, parts_of
-from assaymark.notebook import Said as SaidPart
+from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, parts_of
+from assaymark.notebook import Quote as SaidPart
 from assaymark.protocol import AgentSpec, Study
 from assaymark.records import AGGREGATE, JSON, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
 from assaymark.text import clean, prose
@@ -46,7 +46,7 @@ _SAMPLE: Final = ("graders", "drawn", "graded")
 _LABELLED: Final = ("agents", "of", "pi", "judged", "people")
 
 
-class Kept(NamedTuple):
+class Stored(NamedTuple):
     """The parts of a measurement that a certificate stores: section, allowed label sets, keys of its detail and those
     required with a value; its name in differences; and the note if it is taken as given."""
 
@@ -58,51 +58,51 @@ class Kept(NamedTuple):
     given: str = ""
 
 
-KEPT: Final[Mapping[str, Kept]] = {
-    "kappa.mean_pairwise": Kept("agreement", _FORMATS, _KAPPA, (), "kappa"),
-    "kappa.other_ddof": Kept("agreement", _FORMATS, ("ddof", "coefficient"), (), "kappa under the other ddof",
-                             "kappas under the other ddof are"),
-    "cell.kappa": Kept("agreement", ("cell dimension",), _KAPPA, (), "kappa"),
-    "cell.agreement": Kept("agreement", ("cell",), ("unanimous", "leave_one_out", "each", "drops", "p", "coefficient"),
-                           ("unanimous", "leave_one_out"), "agreement"),
-    "panel.families": Kept("design", ("",), ("unknown", "own", "in_parts", "missing"), ("own",),
-                           "number of judge families"),
-    "order.autocorrelation": Kept("design", ("dimension",), ("lags", "flagged", "flag", "order"), (),
-                                  "autocorrelation"),
-    "missing.share": Kept("design", ("judge",), ("left_out", "records", "lacking", "p_more"),
-                          ("records", "lacking", "p_more")),
-    "agent.flagged_texts": Kept("design", ("agent",), ("count",), ("count",)),
-    "score.effect": Kept("levels", ("dimension agent",), (), (), "level", "levels of agents are"),
-    "contrast": Kept("contrasts", _PAIR, (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap",
-                                          "equivalence_interval", "others", "p_specific"), ("p", "clusters")),
-    "lofo.effect": Kept("drops", ("dimension dropped agent",), (), (), "level"),
-    "lofo.contrast": Kept("drops", ("dimension high low dropped",), (*_TEST, *_POOLED, "p_adjusted"), ("p",),
-                          "contrast"),
-    "recusal.contrast": Kept("biases", _PAIR, (*_TEST, *_NEAR, "families", "free"), ("p", "clusters"),
-                             "contrast with judges standing aside"),
-    "length.contrast": Kept("biases", _PAIR, (*_TEST, *_NEAR, "word", "covariates", "gap", "slope", "slope_p", "raw",
-                                              "overlap", "slopes", "gaps"), ("p", "clusters"),
-                            "contrast at equal length"),
-    "judges.contrast": Kept("biases", _PAIR, ("p", "se", "df"), ("p",), "contrast over other judges"),
-    "dimension.distinct": Kept("biases", ("dimension",), ("p", "p_holm", "distinct"), (),
-                               "correlation with the overall impression"),
-    "probe.contrast": Kept("probe", _PAIR, ("judge", "family", "p", "cluster_sums"), (), "probe"),
-    "cell.gate": Kept("cells", ("cell",), ("outcome", "p", "p_holm", "primary", "cluster_sums"), (), "gate"),
-    "cell.halo": Kept("cells", ("cell",), ("family", "triggered"), (), "halo", "intervals of halos are"),
-    "cell.drop": Kept("cells", ("cell dropped",), ("outcome", "p", "p_holm"), (), "gate",
-                      "p-values and intervals of control cells without each judge family are"),
-    "terse.share": Kept("style", ("agent",), ("below", "tokens"), (), "terse share"),
-    "length_matched.contrast": Kept("style", _PAIR, ("p", "p_holm"), (), "contrast in the rerun at equal length",
-                                    "reruns at equal length are"),
-    "datasheet.gate": Kept("instruments", ("judge",), ("failed",), (), "",
-                           "what the datasheets of the judges show is"),
-    "human.sample": Kept("people", ("dimension",), _SAMPLE, _SAMPLE,
-                         "share of the drawn cycles that people graded"),
-    "human.agreement": Kept("people", ("dimension",), ("pairs", "tables", "sums", "coefficient"), (),
-                            "agreement of the graders"),
-    "human.labels": Kept("people", ("dimension",), _LABELLED, _LABELLED),
-    "human.contrast": Kept("people", _PAIR, ("p", "se", "df", "judges", "needed", "rest", "p_graders"), ("p", "rest"),
-                           "difference that people see"),
+KEPT: Final[Mapping[str, Stored]] = {
+    "kappa.mean_pairwise": Stored("agreement", _FORMATS, _KAPPA, (), "kappa"),
+    "kappa.other_ddof": Stored("agreement", _FORMATS, ("ddof", "coefficient"), (), "kappa under the other ddof",
+                               "kappas under the other ddof are"),
+    "cell.kappa": Stored("agreement", ("cell dimension",), _KAPPA, (), "kappa"),
+    "cell.agreement": Stored("agreement", ("cell",), ("unanimous", "leave_one_out", "each", "drops", "p",
+                             "coefficient"), ("unanimous", "leave_one_out"), "agreement"),
+    "panel.families": Stored("design", ("",), ("unknown", "own", "in_parts", "missing"), ("own",),
+                             "number of judge families"),
+    "order.autocorrelation": Stored("design", ("dimension",), ("lags", "flagged", "flag", "order"), (),
+                                    "autocorrelation"),
+    "missing.share": Stored("design", ("judge",), ("left_out", "records", "lacking", "p_more"),
+                            ("records", "lacking", "p_more")),
+    "agent.flagged_texts": Stored("design", ("agent",), ("count",), ("count",)),
+    "score.effect": Stored("levels", ("dimension agent",), (), (), "level", "levels of agents are"),
+    "contrast": Stored("contrasts", _PAIR, (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap",
+                                            "equivalence_interval", "others", "p_specific"), ("p", "clusters")),
+    "lofo.effect": Stored("drops", ("dimension dropped agent",), (), (), "level"),
+    "lofo.contrast": Stored("drops", ("dimension high low dropped",), (*_TEST, *_POOLED, "p_adjusted"), ("p",),
+                            "contrast"),
+    "recusal.contrast": Stored("biases", _PAIR, (*_TEST, *_NEAR, "families", "free"), ("p", "clusters"),
+                               "contrast with judges standing aside"),
+    "length.contrast": Stored("biases", _PAIR, (*_TEST, *_NEAR, "word", "covariates", "gap", "slope", "slope_p", "raw",
+                                                "overlap", "slopes", "gaps"), ("p", "clusters"),
+                              "contrast at equal length"),
+    "judges.contrast": Stored("biases", _PAIR, ("p", "se", "df"), ("p",), "contrast over other judges"),
+    "dimension.distinct": Stored("biases", ("dimension",), ("p", "p_holm", "distinct"), (),
+                                 "correlation with the overall impression"),
+    "probe.contrast": Stored("probe", _PAIR, ("judge", "family", "p", "cluster_sums"), (), "probe"),
+    "cell.gate": Stored("cells", ("cell",), ("outcome", "p", "p_holm", "primary", "cluster_sums"), (), "gate"),
+    "cell.halo": Stored("cells", ("cell",), ("family", "triggered"), (), "halo", "intervals of halos are"),
+    "cell.drop": Stored("cells", ("cell dropped",), ("outcome", "p", "p_holm"), (), "gate",
+                        "p-values and intervals of control cells without each judge family are"),
+    "terse.share": Stored("style", ("agent",), ("below", "tokens"), (), "terse share"),
+    "length_matched.contrast": Stored("style", _PAIR, ("p", "p_holm"), (), "contrast in the rerun at equal length",
+                                      "reruns at equal length are"),
+    "datasheet.gate": Stored("instruments", ("judge",), ("failed",), (), "",
+                             "what the datasheets of the judges show is"),
+    "human.sample": Stored("people", ("dimension",), _SAMPLE, _SAMPLE,
+                           "share of the drawn cycles that people graded"),
+    "human.agreement": Stored("people", ("dimension",), ("pairs", "tables", "sums", "coefficient"), (),
+                              "agreement of the graders"),
+    "human.labels": Stored("people", ("dimension",), _LABELLED, _LABELLED),
+    "human.contrast": Stored("people", _PAIR, ("p", "se", "df", "judges", "needed", "rest", "p_graders"), ("p", "rest"),
+                             "difference that people see"),
 }  # fmt: skip
 """The parts that a certificate stores, by the name of the measurement."""
 
@@ -226,7 +226,7 @@ def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
 
 
 def _stated_rows(
-    index: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
+    index: Index, scale: str, rows: Sequence[PairRow], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Return rows as a table of columns; a column of default values only is left out."""
     if claim is None and ("stated", scale) in index.memo:
@@ -424,11 +424,11 @@ class VerdictFile(Result):
                 sentences.append(SaidPart(level, shown.said, f"{built_in} {prose(shown.condition or '')}".strip()))
             yield from sentences[:_SAID_FIRST]
             if more := tuple(sentences[_SAID_FIRST:]):
-                yield Folded(f"{len(more)} more {level}", more)
+                yield Collapsed(f"{len(more)} more {level}", more)
         suppressed = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # Sorted by the displayed text: ids, and so the order of the file, have the higher agent first.
         if withheld := Rows(sorted(suppressed, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
-            yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
+            yield Collapsed(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
 def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:

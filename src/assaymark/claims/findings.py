@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, get_args
+from typing import Any, Final, Self, get_args
 
 from assaymark.claims.levels import (
-    Agreement,
+    DatasheetGates,
     Index,
-    Instruments,
+    PanelAgreement,
     Rules,
     cell_states,
     cell_words,
@@ -19,7 +19,7 @@ from assaymark.claims.levels import (
     threshold,
 )
 from assaymark.claims.messages import interval_words, listing, measure_words, number, p_words, signed
-from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
+from assaymark.claims.orders import ClaimEvidence, contrasts_of, length_floor, orders_of
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.plan import FEW_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
@@ -73,7 +73,7 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
 # Alternative explanations of a ranking: same-family judges, length, halo, and the choice of judges.
 
 
-def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
+def own_family_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the ranking depends on judges of the same family as one of the agents (self-preference)."""
     if unknown := index.panel.get("unknown"):
         condition = _condition("families-unknown", f"Families of {unknown} are not given.")
@@ -100,7 +100,7 @@ def own_family_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) 
     return Finding("own_family", state, "no-claim", (), ids, (reason,), {"p": worst, "needed": level})
 
 
-def length_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
+def length_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the length of the texts may explain a difference; caps a ranking at qualified, never lower."""
     items = contrasts_of("length", claim.dimension, evidence.pairs, index)
     if not items and index.panel.get("in_parts"):
@@ -168,7 +168,7 @@ def _length_words(word: str, item: Measurement) -> str:
     return f"{lead}: {writes}, and {cause} would explain {number(explained)} of {number(raw)}."
 
 
-def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
+def distinct_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether judges distinguish a dimension from their overall impression, and whether it has more than that."""
     if claim.dimension == AGGREGATE or len(index.dimensions) < 2:
         return Finding("distinct", "not-applicable")
@@ -197,7 +197,7 @@ def distinct_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) ->
     return Finding("distinct", "passed", None, more, ids)
 
 
-def other_judges_of(claim: Claim, evidence: Evidence, index: Index, rules: Rules) -> Finding:
+def other_judges_of(claim: Claim, evidence: ClaimEvidence, index: Index, rules: Rules) -> Finding:
     """Test whether the ranking generalises to other judges from the same population."""
     items = contrasts_of("judges", claim.dimension, evidence.pairs, index)
     ids = tuple(item.id for item in items)
@@ -247,7 +247,7 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
     return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *lines] if several else lines
 
 
-def flagged_of(evidence: Evidence, index: Index) -> Finding:
+def flagged_of(evidence: ClaimEvidence, index: Index) -> Finding:
     """Report texts of the compared agents that address the judge: a condition of the claim without a cap."""
     named = index.named("agent.flagged_texts")
     items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
@@ -259,7 +259,7 @@ def flagged_of(evidence: Evidence, index: Index) -> Finding:
     return Finding("flagged_texts", "flagged", None, _condition("flagged-texts", text), ids)
 
 
-def clusters_of(claim: Claim, evidence: Evidence, index: Index) -> list[Finding]:
+def clusters_of(claim: Claim, evidence: ClaimEvidence, index: Index) -> list[Finding]:
     """Report few clusters, and clusters that are consecutive or autocorrelated in time."""
     findings: list[Finding] = []
     details = [(pair, index.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
@@ -416,17 +416,17 @@ class Fields:
     """The inputs of one claim's verdict; derived properties are cached."""
 
     claim: Claim
-    agreement: Agreement
-    evidence: Evidence
+    agreement: PanelAgreement
+    evidence: ClaimEvidence
     adversarial: Adversarial
-    instruments: Instruments
+    instruments: DatasheetGates
     findings: tuple[Finding, ...] = ()
     preregistered: bool = True
 
     @classmethod
-    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
+    def unjudged(cls, claim: Claim, evidence: ClaimEvidence, findings: Iterable[Finding], preregistered: bool) -> Self:
         """Return the fields of a claim that depends on no judge score."""
-        none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
+        none = PanelAgreement("not judged"), evidence, Adversarial("not judged"), DatasheetGates()
         return cls(claim, *none, tuple(findings), preregistered)
 
     def state(self, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeVar
 from assaymark.claims.messages import Said, ends_words, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import OTHER_MARGINS, TOLERANCE
-from assaymark.protocol import AGREEMENT, Cells, Study
+from assaymark.protocol import AGREEMENT, CellThresholds, Study
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
 
 # The measurements behind verdicts
@@ -189,7 +189,7 @@ class Rules:
     margin: float = 0.3
     any_judges: bool = False
     scales: frozenset[str] | None = None
-    cells: Cells = field(default_factory=Cells)
+    cells: CellThresholds = field(default_factory=CellThresholds)
     cell_alpha: float = 0.05
     on_failure: OnFailure | None = None
     preregistered: bool = True
@@ -360,7 +360,7 @@ def publication_level(
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class PanelAgreement:
     """The agreement that gates a dimension: the lowest of the pooled and the gated within-format kappas."""
 
     status: AgreementStatus
@@ -371,7 +371,7 @@ class Agreement:
     word: str = AGREEMENT["kappa"]
 
 
-def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement:
+def governing_agreement(dimension: str, index: Index, rules: Rules) -> PanelAgreement:
     """Return the agreement that gates a dimension; with gates per format, the lowest kappa counts."""
     undefined = float("-inf")
 
@@ -386,10 +386,10 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement
             return float(item.detail["half_even"])
         return item.value if other is None or other.value is None else other.value
 
-    def governing() -> Agreement:
+    def governing() -> PanelAgreement:
         gated, about = index.agreements.get(dimension, ()), measure_words(dimension)
         if not gated:
-            return Agreement("halt", None, f"Agreement on {about} was not measured.")
+            return PanelAgreement("halt", None, f"Agreement on {about} was not measured.")
         values = {item.id: lowest(item) for item in gated}
         item = min(gated, key=lambda item: (values[item.id], item.id))
         value = None if values[item.id] == undefined else values[item.id]
@@ -408,13 +408,13 @@ def governing_agreement(dimension: str, index: Index, rules: Rules) -> Agreement
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
             kappa += ends_words(item.low, item.high)
             reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
-        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+        return PanelAgreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
 
     return index.once(("agreement", dimension, rules), governing)
 
 
 @dataclass(frozen=True, slots=True)
-class Instruments:
+class DatasheetGates:
     """Judges that exceed the limits of the plan or have no datasheet, and the highest level that claims may have."""
 
     failing: tuple[str, ...] = ()
@@ -423,11 +423,11 @@ class Instruments:
     measurements: tuple[str, ...] = ()
 
 
-def instruments_of(index: Index, on_failure: OnFailure | None) -> Instruments:
+def instruments_of(index: Index, on_failure: OnFailure | None) -> DatasheetGates:
     """Evaluate the ``datasheet.gate`` measurements; no limit if the plan requires no datasheets."""
     gates = sorted(index.named("datasheet.gate"), key=lambda gate: gate.id)
     if on_failure is None or not gates:
-        return Instruments()
+        return DatasheetGates()
     failing = {
         gate.labels["judge"]: "; ".join(gate.detail.get("failed", ())) or gate.state
         for gate in gates
@@ -437,7 +437,7 @@ def instruments_of(index: Index, on_failure: OnFailure | None) -> Instruments:
     if failing:
         failures = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
         reason = f"Judged as an instrument, {'; '.join(failures)}."
-    return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
+    return DatasheetGates(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
 
 # Control cells

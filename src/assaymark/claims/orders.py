@@ -36,7 +36,7 @@ GAP: Final = "{gap}"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PairRow:
     """One pair on one scale, the input of the ranking procedure; ``high`` is the agent that the panel scored higher."""
 
     high: str
@@ -74,7 +74,7 @@ class Row:
 class PairResult:
     """Results for one pair on one scale: adjusted p-values by pass, publication, stability and equivalence."""
 
-    row: Row
+    row: PairRow
     plain: float
     gated: float
     headline: float
@@ -182,7 +182,7 @@ def orders_of(index: Index, rules: Rules) -> Orders:
     return whole
 
 
-def rows_of(index: Index) -> Mapping[str, tuple[Row, ...]]:
+def rows_of(index: Index) -> Mapping[str, tuple[PairRow, ...]]:
     """Return every pair on every tested scale, in the order of the agents' names."""
     if index.rows is not None:
         return index.rows
@@ -191,7 +191,7 @@ def rows_of(index: Index) -> Mapping[str, tuple[Row, ...]]:
     return index.once("rows", lambda: {scale: tuple(row_of(index, scale, *pair) for pair in pairs) for scale in scales})
 
 
-def row_of(index: Index, scale: str, first: str, other: str) -> Row:
+def row_of(index: Index, scale: str, first: str, other: str) -> PairRow:
     """Build one pair from its contrast and the contrasts of its bias tests."""
     item = index.contrast(scale, first, other)
     pair = scale, item.labels["high"], item.labels["low"]
@@ -204,7 +204,7 @@ def row_of(index: Index, scale: str, first: str, other: str) -> Row:
     if recusal is not None:
         within = {name: max(p, aside.get(name, 1.0)) for name, p in within.items()}
     skipped = ("p_equivalence", "p_equivalence_at", "p_specific")
-    return Row(
+    return PairRow(
         item.labels["high"],
         item.labels["low"],
         item.value is not None,
@@ -236,7 +236,7 @@ def _p_in_direction(item: Measurement) -> float:
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
-def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_procedure(index: Index, rows: Mapping[str, Sequence[PairRow]], rules: Rules, which: Pass) -> _Run:
     """Run the gatekeeping procedure: leader first, then Shaffer's steps, and the dimensions after the aggregate."""
     agents = index.agents
     p = {scale: np.array([row.value(rules, which) for row in of_scale]) for scale, of_scale in rows.items()}
@@ -270,7 +270,7 @@ def _by_procedure(index: Index, rows: Mapping[str, Sequence[Row]], rules: Rules,
     return index.memo[key]  # type: ignore[no-any-return]
 
 
-def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
+def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[PairRow]], rules: Rules) -> _Run:
     """Apply ValueBlindBench's rule (section 3.9): Holm over all pairs, for the aggregate and the dimensions apart."""
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
     raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in own]) for scale, own in rows.items() if own}
@@ -329,7 +329,7 @@ def tiers_and_ranks(
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ClaimEvidence:
     """Evidence for a claim about agents: its stability status, the reason, and the pairs that it compares."""
 
     status: StabilityStatus

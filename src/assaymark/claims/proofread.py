@@ -19,7 +19,7 @@ from assaymark.claims.messages import (
     p_words,
     signed,
 )
-from assaymark.claims.sentences import Names, Reading, Relation, name_key, read_sentence
+from assaymark.claims.sentences import ParsedSentence, Relation, RunNames, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
@@ -44,7 +44,7 @@ Ruling = tuple[Mark, str, tuple[Verdict, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TextCheck:
     """Result for one sentence: its mark, the reason, the conditions to ``add``, and a supported sentence to ``write``.
 
     ``also`` are the conditions of that sentence. ``about`` is a comparison of agents or a number of the run.
@@ -77,10 +77,10 @@ _OPEN: Final[Ruling] = ("x", "", ())  # the sentence says that no order is shown
 
 
 @dataclass(frozen=True)
-class Decided:
+class RunVerdicts:
     """Index of the verdicts of one run; ``counts`` has its sizes by plural noun, such as ``judges``."""
 
-    names: Names
+    names: RunNames
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement]
     ranks: Mapping[str, Mapping[str, tuple[int, int]]]
@@ -323,8 +323,8 @@ def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
 
 
 def proofread_sentence(
-    sentence: str, run: Decided, following: Sequence[str] = (), before: Sequence[str] = ()
-) -> Finding | None:
+    sentence: str, run: RunVerdicts, following: Sequence[str] = (), before: Sequence[str] = ()
+) -> TextCheck | None:
     """Check one sentence against a run; None if it neither compares agents nor quotes a number of the run.
 
     A condition counts as stated if the sentence or the ``following`` sentences have most of its words.
@@ -335,50 +335,48 @@ def proofread_sentence(
         stated = verbatim.publication_level
         lacking = tuple(text for text in conditions_of((verbatim,)) if not is_stated(text, [sentence, *following]))
         mark = MARKS[stated] if lacking or stated != "qualified" else "x"
-        return Finding(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
-    reading = read_sentence(sentence, run.names, before)
-    if reading is None:
+        return TextCheck(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
+    parsed = read_sentence(sentence, run.names, before)
+    if parsed is None:
         return _numbers(sentence, run)
     wording = " ".join(run.words(score) for score in run.names.scores).casefold()
-    if reading.foreign and reading.foreign.casefold() not in wording:
-        return Finding("?", f"nothing in this run measures {_quoted(reading.foreign)}")
-    if not reading.relations:
-        what = (
-            f"{_quoted(reading.others)} is not in this run" if reading.others else f"cannot be read: {reading.unclear}"
-        )
-        return Finding("?", what)
-    scores = [run.score(score) for score in reading.scores]
-    ruled = [(relation, score, run.rule(relation, score)) for relation in reading.relations for score in scores]
+    if parsed.foreign and parsed.foreign.casefold() not in wording:
+        return TextCheck("?", f"nothing in this run measures {_quoted(parsed.foreign)}")
+    if not parsed.relations:
+        what = f"{_quoted(parsed.others)} is not in this run" if parsed.others else f"cannot be read: {parsed.unclear}"
+        return TextCheck("?", what)
+    scores = [run.score(score) for score in parsed.scores]
+    ruled = [(relation, score, run.rule(relation, score)) for relation in parsed.relations for score in scores]
     relation, score, ruling = min(ruled, key=lambda entry: WORST.index(entry[2][0]))
-    mark, reason = _details(reading, relation, score, ruling, run)
+    mark, reason = _mark(parsed, relation, score, ruling, run)
     if mark in ("x", "/"):
         by = _each(v for _, _, entry in ruled for v in entry[2])
         lacking = tuple(text for text in conditions_of(by) if not is_stated(text, [sentence, *following]))
         level: Level = "qualified" if any(verdict.publication_level == "qualified" for verdict in by) else "headline"
-        if reading.others:
-            return Finding("?", f"{_quoted(reading.others)} is not in this run", level=level)
-        return Finding("/" if lacking else "x", reason, add=lacking, level=level)
+        if parsed.others:
+            return TextCheck("?", f"{_quoted(parsed.others)} is not in this run", level=level)
+        return TextCheck("/" if lacking else "x", reason, add=lacking, level=level)
     if mark == "?":
-        return Finding(mark, reason)
+        return TextCheck(mark, reason)
     write, also = run.nearest(relation, score)
     if mark == "!" and ruling[0] == "!" and ruling[2]:
         write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
-    return Finding(mark, reason, write=write, also=also, level="no-claim")
+    return TextCheck(mark, reason, write=write, also=also, level="no-claim")
 
 
 def _quoted(words: str) -> str:
     return f"“{prose(words, 60)}”"
 
 
-def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, run: Decided) -> tuple[Mark, str]:
+def _mark(parsed: ParsedSentence, relation: Relation, score: str, ruling: Ruling, run: RunVerdicts) -> tuple[Mark, str]:
     """Adjust the mark of a relation by the other content of the sentence: outcome, test, p-value, size, scope."""
     mark, reason, by = ruling
-    if reading.outcome:
+    if parsed.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
-        return "-", f"the run compares {scores}, not {_quoted(reading.outcome)}"
+        return "-", f"the run compares {scores}, not {_quoted(parsed.outcome)}"
     if relation.stance != "asserted":
         return mark, reason
-    if reading.significant and mark == "-":
+    if parsed.significant and mark == "-":
         names = {*relation.left, *relation.right}
         tests = [one for one in run.verdicts if one.claim.dimension == score and {*one.claim.subjects} == names]
         test = next((verdict for verdict in tests if verdict.claim.id.startswith(("above[", "first["))), None)
@@ -386,26 +384,26 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
             return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
         return mark, reason
-    if reading.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
+    if parsed.significant and any(condition.id == "not-tested" for verdict in by for condition in verdict.conditions):
         return "-", "significance was not tested in this run"
     largest = max((verdict.p_adjusted or 0.0 for verdict in by), default=0.0)
-    if reading.p is not None and largest > reading.p:
+    if parsed.p is not None and largest > parsed.p:
         return "!", f"the number differs: adjusted {p_words(largest)}"
-    if reading.share:
-        return "-", f"the run measures differences in points; it cannot check {_quoted(reading.share)}"
-    if reading.sweeping:
+    if parsed.share:
+        return "-", f"the run measures differences in points; it cannot check {_quoted(parsed.share)}"
+    if parsed.sweeping:
         clusters = f"{run.counts['clusters']} clusters" if "clusters" in run.counts else "records"
-        return "-", f"the run covers its own {clusters}, not {_quoted(reading.sweeping)}"
+        return "-", f"the run covers its own {clusters}, not {_quoted(parsed.sweeping)}"
     # A size refers to the pair that the sentence names, even if it says more about one of the two.
-    named = [one for one in reading.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
+    named = [one for one in parsed.relations if (one.kind, one.stance) == ("above", "asserted")] or [relation]
     gaps = [item for one in named if (item := run.gap(one, score)) is not None and item.value is not None]
-    if gaps and reading.gap is not None:
-        item = min(gaps, key=lambda gap: abs(abs(gap.value or 0.0) - abs(reading.gap or 0.0)))
+    if gaps and parsed.gap is not None:
+        item = min(gaps, key=lambda gap: abs(abs(gap.value or 0.0) - abs(parsed.gap or 0.0)))
         assert item.value is not None
         low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
-        step = 0.5 * 10 ** -len(f"{reading.gap:g}".partition(".")[2])
+        step = 0.5 * 10 ** -len(f"{parsed.gap:g}".partition(".")[2])
         reason = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
-        if not low - step <= reading.gap <= high + step:
+        if not low - step <= parsed.gap <= high + step:
             return "!", f"the number differs: {reason}"
     return mark, reason
 
@@ -453,10 +451,10 @@ _COUNTED: Final = re.compile(
 )
 
 
-def _numbers(sentence: str, run: Decided) -> Finding | None:
+def _numbers(sentence: str, run: RunVerdicts) -> TextCheck | None:
     """Check the agreement and the counts that a sentence quotes; None if it quotes none."""
     text = sentence.replace("−", "-")
-    findings: list[Finding] = []
+    checks: list[TextCheck] = []
     if sentence.rstrip("\"')*_”’ ").endswith("?"):
         return None
     if (quoted := _KAPPA.search(text)) and not _PEOPLE.search(text):
@@ -472,7 +470,7 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
             where = "" if score == run.main else f" on {run.words(score)}"
             kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
             words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{where}"
-            findings.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
+            checks.append(TextCheck("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
         (match["noun"].lower(), run.counts[of], _NUMERALS.get(match["n"].lower()) or int(match["n"].replace(",", "")))
         for match in _COUNTED.finditer(text)
@@ -480,11 +478,11 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
     other = len(counted) > 1 and len(wrong) == len(counted)  # all counts differ: it is about another study
-    findings = [] if other else findings
+    checks = [] if other else checks
     if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
-        findings.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
-    return min(findings, key=lambda finding: WORST.index(finding.mark), default=None)
+        checks.append(TextCheck("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
+    return min(checks, key=lambda check: WORST.index(check.mark), default=None)
 
 
 GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
@@ -495,7 +493,7 @@ _CLAIM: Final = re.compile(
 _FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
 
 
-def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
+def parse_claim(text: str, run: RunVerdicts) -> tuple[Relation, str]:
     """Parse a claim in `GRAMMAR`, or look up a claim id of ``verdicts.json``; returns its relation and score."""
     text = " ".join(text.split())
     for verdict in run.verdicts:
@@ -534,7 +532,7 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class ClaimCheck:
     """Result of checking a claim against a required level."""
 
     passed: bool
@@ -545,16 +543,16 @@ class Gated:
     conditions: tuple[str, ...]
 
 
-def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
+def gate_claim(text: str, run: RunVerdicts, at_least: Level = "headline") -> ClaimCheck:
     """Check whether a run supports a claim at a level; an unsupported claim is named without its direction."""
     by_id = {verdict.claim.id: verdict for verdict in run.verdicts}
     named = by_id.get(text.strip()) or run.by_statement.get(statement_key(text))
     if named is not None and named.claim.id.partition("[")[0] not in _HEADS:
         reached = named.publication_level
         if reached == "no-claim":
-            return Gated(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
+            return ClaimCheck(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
         conditions = tuple(condition.text for condition in named.conditions)
-        return Gated(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
+        return ClaimCheck(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
     mark, reason, by = run.rule(relation, score)
     if mark not in ("x", "/"):
@@ -562,8 +560,8 @@ def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
         about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
         sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
         reason = f"the run supports “{said(by[0])}”" if mark == "!" and by else reason
-        return Gated(False, mark, "no-claim", sentence, reason, ())
+        return ClaimCheck(False, mark, "no-claim", sentence, reason, ())
     level: Level = "headline" if mark == "x" else "qualified"
     conditions = tuple(dict.fromkeys(condition.text for verdict in by for condition in verdict.conditions))
     passed = level == "headline" or at_least == "qualified"
-    return Gated(passed, mark, level, " ".join(map(said, by)), "", conditions)
+    return ClaimCheck(passed, mark, level, " ".join(map(said, by)), "", conditions)

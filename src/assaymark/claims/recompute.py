@@ -90,7 +90,7 @@ class Verification:
 
 
 @dataclass(slots=True)
-class Findings:
+class Differences:
     """Differences, and notes on what had to be taken as given, each once and in order."""
 
     differences: dict[str, None] = field(default_factory=dict)
@@ -172,7 +172,7 @@ def _about(item: Measurement) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _T:
+class _TTest:
     """A t-test of a mean over ``rows`` rows; ``df`` is None without variance, ``se`` is None without a test."""
 
     se: float | None
@@ -198,12 +198,12 @@ def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
     return np.array([[float(total)] for total, _ in rows]).reshape(-1, 1), np.array([int(n) for _, n in rows], np.int64)
 
 
-def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _T:
+def _moderated(detail: Mapping[str, Any], observed: float, clusters: int) -> _TTest:
     """Return the moderated cluster t-test, whose variance is never below the pair's own (Smyth 2004)."""
     observed = 0.0 if observed <= contrasts.FLAT_VARIANCE else observed
     nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
     variance = max(observed, (prior * float(detail.get("mean_variance", 0.0)) + nu * observed) / (prior + nu))
-    return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
+    return _TTest(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
 def _number(value: float) -> float | None:
@@ -223,7 +223,7 @@ class Recomputation:
     def __init__(
         self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
     ) -> None:
-        self.study, self.rules, self.bare, self.found = study, rules, bare, Findings()
+        self.study, self.rules, self.bare, self.found = study, rules, bare, Differences()
         self.labels = {one.labels["dimension"]: one.detail for one in measurements if one.name == "human.labels"}
         self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
         self.consecutive = any(
@@ -356,7 +356,7 @@ class Recomputation:
             detail["p_own_variance"] = check.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
         return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
 
-    def _serial(self, item: Measurement, means: Floats) -> _T:
+    def _serial(self, item: Measurement, means: Floats) -> _TTest:
         """Return the t-test with the stated effective number of clusters, taken singly or in blocks of two."""
         rho, effective = float(item.detail.get("rho", 0.0)), item.detail.get("effective")
         tests = []
@@ -369,14 +369,14 @@ class Recomputation:
             size_again = float(contrasts.effective_size(rows.size, rho))
             if _same(effective, size_again):
                 error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
-                tests.append(_T(error, size_again - 1 if error else None, rows.size))
+                tests.append(_TTest(error, size_again - 1 if error else None, rows.size))
         if not tests:
             again = float(contrasts.effective_size(means.size, rho))
             self._part(item, "effective", again, "effective clusters")
-            return _T(None, None, means.size)
+            return _TTest(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
-    def _compared(self, item: Measurement, test: _T, value: float | None, *, tested: bool = True) -> dict[str, Any]:
+    def _compared(self, item: Measurement, test: _TTest, value: float | None, *, tested: bool = True) -> dict[str, Any]:
         """Compare standard error, df, p and, on the aggregate, equivalence with the stated ones."""
         stated, again = item.detail, dict[str, Any]()
         numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
@@ -397,7 +397,7 @@ class Recomputation:
         }
         return again
 
-    def _interval(self, item: Measurement, test: _T) -> Measurement:
+    def _interval(self, item: Measurement, test: _TTest) -> Measurement:
         half = test.half(0.5 + self.study.level / 2)
         low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
         return self._ends(item, low, high)
@@ -421,13 +421,13 @@ class Recomputation:
             return item
         # The test with the stated standard error and degrees of freedom
         clusters = int(detail.get("clusters", item.n))
-        test = _T(detail.get("se"), detail.get("df"), clusters // 2 if self.consecutive else clusters)
+        test = _TTest(detail.get("se"), detail.get("df"), clusters // 2 if self.consecutive else clusters)
         if name == "lofo.contrast":
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
                 checks.given("standard errors of contrasts without each judge family, for clusters in time order, are")
             elif item.n < FEWEST_CLUSTERS:
-                test = _T(None, None, item.n)
+                test = _TTest(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
             item = replace(item, detail=detail | self._compared(item, test, item.value))

@@ -11,10 +11,10 @@ from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
 from assaymark.claims.certification import Rank
 from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
-from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
+from assaymark.claims.levels import SPAN, DatasheetGates, PanelAgreement, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
-from assaymark.claims.orders import Evidence, orders_of, tiers_and_ranks
-from assaymark.claims.verdicts import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
+from assaymark.claims.orders import ClaimEvidence, orders_of, tiers_and_ranks
+from assaymark.claims.verdicts import ORDERS, ComparisonClaim, candidate_claims, count_said, ends_said, p_said
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
 from assaymark.plan import TOLERANCE
@@ -76,12 +76,12 @@ _ALL: Final = Claims(dimensions=(AGGREGATE,))
 
 _Keyed = tuple[str, Said]
 """A condition: the name of its kind, and its message."""
-_Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[_Keyed, ...]]
+_Panel = tuple[PanelAgreement, Adversarial, DatasheetGates, tuple[Said, ...], tuple[_Keyed, ...]]
 """The panel's part of every verdict that depends on grades: agreement, adversarial status, datasheet gates, and their
 reasons and conditions."""
 
 
-class Season:
+class SeasonClaims:
     """Decides the claims of one season from its measurements and rules."""
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
@@ -125,11 +125,11 @@ class Season:
         conditions: list[_Keyed] = []
         if item is None or item.value is None:
             undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
-            agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
+            agreement, reasons = PanelAgreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
             agreed = rules.status(gated)
-            agreement, cut = Agreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
+            agreement, cut = PanelAgreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals if two would round it up to a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
@@ -163,13 +163,13 @@ class Season:
         self.known.memo[key] = parts
         return parts
 
-    def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
+    def fields(self, claim: Claim, evidence: ClaimEvidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """Return the fields of a claim that depends on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
         complete = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
         return Fields(claim, agreement, evidence, adversarial, instruments, complete, rules.preregistered)
 
-    def variants(self, kind: Order | None) -> dict[str, Rules]:
+    def variants(self, kind: ComparisonClaim | None) -> dict[str, Rules]:
         """Return the other rules for the sensitivity analysis; ``kind`` is None for bands, which have no test."""
         others = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
@@ -302,7 +302,7 @@ class Season:
                 findings.append(_noted("noise", text, "qualified"))
             findings += [*self.partly_graded([agent]), *self.missing_replies(), *self.flagged_texts([agent])]
             claim = _claim("band", (agent,), {}, AGGREGATE)
-            evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
+            evidence = ClaimEvidence("stable" if agreed else "judge-dependent", "", (item.id,))
             fields, others = self.fields(claim, evidence, self.rules, findings), self.variants(None).items()
             fragility = {name: self.fields(claim, evidence, rules, findings).level for name, rules in others}
             *_, shared, narrow = self.panel(self.rules)
@@ -337,7 +337,7 @@ class Season:
             # Depends on no grade; without findings it is not supported.
             ids = tuple(measurement.id for measurement in rests)
             claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
-            evidence = Evidence("stable" if findings else "tie-class", "", ids)
+            evidence = ClaimEvidence("stable" if findings else "tie-class", "", ids)
             fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
             # The level of "one of these earned more" under other rules, at most qualified.
             fragility: dict[str, Level] = {
@@ -371,7 +371,7 @@ class Season:
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
-    season = Season(measurements, gates, plan_hash)
+    season = SeasonClaims(measurements, gates, plan_hash)
     orders, agents, places = season.orders(), season.known.agents, list[Rank[Said]]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]

@@ -21,14 +21,14 @@ from assaymark.plan import (
     ClusterOrder,
     Frozen,
     Human,
-    Missing,
+    MissingLimits,
     OrderRules,
     plan_problems,
     read_plan,
     read_toml,
     refuse_version_1,
 )
-from assaymark.portfolio.broker import Rules
+from assaymark.portfolio.broker import BrokerRules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id, problems_of, record, repeated
 
@@ -126,9 +126,9 @@ class SeasonRules(Frozen):
     max_orders: int = Field(default=10, ge=1, le=50, description="a day and agent; later ones are rejected")
 
     @property
-    def broker(self) -> Rules:
+    def broker(self) -> BrokerRules:
         """The rules as the broker's type. No order fills at a price from an earlier day."""
-        return Rules(**self.model_dump(exclude={"max_orders"}))
+        return BrokerRules(**self.model_dump(exclude={"max_orders"}))
 
 
 class SeasonJudging(Frozen):
@@ -176,7 +176,7 @@ class Season(Frozen):
     judging: SeasonJudging = SeasonJudging()
     inference: OrderRules = OrderRules()
     claims: BiasRules = BiasRules()
-    missing: Missing = Missing()
+    missing: MissingLimits = MissingLimits()
     human: Human = Human()
     datasheets: DatasheetLimits | None = None
     replicates: int = Field(default=1, ge=1, le=50, description="decisions on identical input; the first one trades")
@@ -302,7 +302,7 @@ class RecordedAgent(Frozen):
 
 
 @record
-class Follows:
+class RecordedFields:
     """Fields of a season that are derived from imported records: each agent's (name, family, model), and the rest."""
 
     agents: tuple[tuple[str, str, str], ...]
@@ -364,7 +364,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     return RecordedFile(rest, market, panel, tuple(agents), tuple(problems))
 
 
-def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season:
+def recorded_season(file: RecordedFile, follows: RecordedFields, source: str) -> Season:
     """Build the season of a file and its imported records; raises `InputError` with the file's problems."""
     if file.problems:
         raise InputError(source, list(file.problems))

@@ -38,7 +38,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedSentence:
     """A parsed sentence: the comparisons of agents in it.
 
     ``gap`` is a difference in points, ``p`` a stated p-value. ``outcome``, ``foreign``, ``share``, ``others``,
@@ -171,7 +171,7 @@ def _spelled(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Names:
+class RunNames:
     """The agents and scores of a run, for matching in texts; ``aliases`` are further names of agents."""
 
     agents: Agents
@@ -234,7 +234,7 @@ class Names:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Reading | None:
+def read_sentence(sentence: str, names: RunNames, before: Sequence[str] = ()) -> ParsedSentence | None:
     """Parse a sentence; None if it compares no agent of the run. ``before`` are agents named just before it.
 
     Questions, conditions ("if"), plans and hopes assert nothing. A comparison with an agent that is not in the run, or
@@ -244,13 +244,13 @@ def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Re
         return None
     if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:
         return None
-    return _Reader(sentence, names, tuple(before)).reading()
+    return _SentenceParser(sentence, names, tuple(before)).reading()
 
 
-class _Reader:
+class _SentenceParser:
     """Parses the clauses of one sentence from left to right, with placeholders for groups of agents and for scores."""
 
-    def __init__(self, sentence: str, names: Names, before: Agents) -> None:
+    def __init__(self, sentence: str, names: RunNames, before: Agents) -> None:
         self.names, self.before = names, before
         self.groups: dict[str, Agents] = {_ALL: (_ALL,), _NONE: (_NONE,)}
         self.neither: set[str] = set()
@@ -294,7 +294,7 @@ class _Reader:
             self.neither.add(sign)
         return f"{sign}, and {tail}" if tail else sign
 
-    def reading(self) -> Reading | None:
+    def reading(self) -> ParsedSentence | None:
         """Parse all clauses and combine the results."""
         text, at = self.text, 0
         for cut in [*_SPLIT.finditer(text), None]:
@@ -316,7 +316,7 @@ class _Reader:
         if (benchmark := _BENCHMARK.search(text)) and not self.found["foreign"]:
             self.found["foreign"] = benchmark[1]
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
-        return Reading(
+        return ParsedSentence(
             tuple(dict.fromkeys(self.relations)),
             tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
             gap=gap, share=share, p=float(p["p"]) if p else None,

@@ -15,8 +15,8 @@ from assaymark.claims import levels as rule
 from assaymark.claims.findings import PUT, Adversarial, Fields, put_to_people, with_people
 from assaymark.claims.levels import (
     CELL_STATEMENTS,
-    Agreement,
     Index,
+    PanelAgreement,
     Rules,
     cell_states,
     cell_words,
@@ -35,7 +35,7 @@ from assaymark.claims.messages import (
     said,
     signed,
 )
-from assaymark.claims.orders import GAP, Evidence, PairResult, contrasts_of, orders_of
+from assaymark.claims.orders import GAP, ClaimEvidence, PairResult, contrasts_of, orders_of
 from assaymark.errors import NotMeasurableError
 from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.protocol import AGREEMENT, Claims, Study
@@ -68,7 +68,7 @@ _NO_CLAIM: Final = frozenset((
 _OF_ORDERS: Final = frozenset(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"))
 
 
-class Kind:
+class ClaimType:
     """Base of all kinds of claim. The prefix of a claim's id is the ``head`` of its kind."""
 
     name: ClassVar[ClaimKind]
@@ -104,7 +104,7 @@ class Kind:
         return claim.statement
 
 
-class Order(Kind):
+class ComparisonClaim(ClaimType):
     """A claim that compares agents, decided from its pairs."""
 
     head: ClassVar[OrderHead]
@@ -130,7 +130,7 @@ class Order(Kind):
         pair = direction(dimension, subjects[0], subjects[1], index)
         return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
 
-    def evidence(self, claim: Claim, index: Index, rules: Rules) -> Evidence:
+    def evidence(self, claim: Claim, index: Index, rules: Rules) -> ClaimEvidence:
         """Return the evidence for a claim: the results of its pairs, or the levels if no difference was tested."""
         dimension = claim.dimension
         if not index.tested(dimension):
@@ -152,14 +152,14 @@ class Order(Kind):
 
     def standing(
         self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
-    ) -> Evidence:
+    ) -> ClaimEvidence:
         """Return the evidence for a claim whose differences were tested."""
         raise NotImplementedError
 
-    def by_levels(self, claim: Claim, index: Index) -> Evidence:
+    def by_levels(self, claim: Claim, index: Index) -> ClaimEvidence:
         """Return the evidence from untested levels: a higher level with all judges and without each family."""
         if not self.asserts_order:
-            return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
+            return ClaimEvidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
         dimension, high = claim.dimension, claim.subjects[0]
         others = [*claim.subjects[1:]] or [name for name in index.agents if name != high]
         ids: list[str] = []
@@ -177,7 +177,7 @@ class Order(Kind):
         if (ahead := behind[None]) != []:
             reason = f"{listing(ahead or [])} comes before it or level with it"
             reason = "some agent has no level" if ahead is None else reason
-            return Evidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
+            return ClaimEvidence("tie-class", f"{high} is not ahead: {reason} ({UNTESTED}).", rests, tested=False)
         if index.families:
             turned = [family for family in index.families if behind[family] != []]
             status, tail = "stable", "also without any one judge family"
@@ -186,7 +186,7 @@ class Order(Kind):
                 asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
                 status = "tie-class" if asked and all(asked) else "judge-dependent"
                 tail = f"but not without {listing(turned)}"
-        return Evidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
+        return ClaimEvidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
 
     def fields(self, claim: Claim, index: Index, rules: Rules, *, for_level: bool = False) -> Fields:
         agreement, evidence = governing_agreement(claim.dimension, index, rules), self.evidence(claim, index, rules)
@@ -236,7 +236,7 @@ class Order(Kind):
         raise NotImplementedError
 
 
-class First(Order):
+class FirstRankClaim(ComparisonClaim):
     """An agent ranks first."""
 
     name = "first"
@@ -248,7 +248,7 @@ class First(Order):
 
     def standing(
         self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
-    ) -> Evidence:
+    ) -> ClaimEvidence:
         agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(index, rules)
         leaders = orders.leaders.items()
         published = frozenset(which for (scale, which), leader in leaders if (scale, leader) == (dimension, agent))
@@ -283,7 +283,7 @@ class First(Order):
             reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, index)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
             finding = StabilityFinding(weakest.stability.state, families)
-        return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
+        return ClaimEvidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         agent, pairs = claim.subjects[0], fields.evidence.pairs
@@ -306,7 +306,7 @@ class First(Order):
         return says, said("claim.withheld.first", agent=agent), reason
 
 
-class Above(Order):
+class AboveClaim(ComparisonClaim):
     """One agent scores above another."""
 
     name = "pair"
@@ -318,7 +318,7 @@ class Above(Order):
 
     def standing(
         self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
-    ) -> Evidence:
+    ) -> ClaimEvidence:
         (pair,), dimension = pairs, claim.dimension
         row, published, item = pair.row, pair.published, index.contrast(dimension, pair.row.high, pair.row.low)
         status, reason = _untested(pair, item, index)
@@ -331,8 +331,8 @@ class Above(Order):
         ends = interval_words(item.low, item.high)
         gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
         stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
-        return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline,
-                        gap)  # fmt: skip
+        return ClaimEvidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated,
+                             pair.headline, gap)  # fmt: skip
 
     def season(self, claim: Claim, fields: Fields, index: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
         (high, low), (pair,) = claim.subjects, fields.evidence.pairs
@@ -358,7 +358,7 @@ class Above(Order):
         return says, said("claim.withheld.order", agents=withheld), why
 
 
-class Within(Order):
+class EquivalenceClaim(ComparisonClaim):
     """Two agents score within the margin of each other; asserts no order, and has its own test family."""
 
     name = "within"
@@ -371,7 +371,7 @@ class Within(Order):
 
     def standing(
         self, claim: Claim, pairs: Sequence[PairResult], rests: tuple[str, ...], index: Index, rules: Rules
-    ) -> Evidence:
+    ) -> ClaimEvidence:
         (pair,) = pairs
         item = index.contrast(claim.dimension, pair.row.high, pair.row.low)
         status, reason = _untested(pair, item, index)
@@ -386,7 +386,8 @@ class Within(Order):
                 reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
         p_value = pair.p_within if status in ("stable", "tie-class") else None
         shown = frozenset({"gated"}) if p_value is not None and pair.within else frozenset[str]()
-        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), p_value)
+        return ClaimEvidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin),
+                             p_value)  # fmt: skip
 
     def says(self, claim: Claim, fields: Fields, index: Index) -> str:
         """Return the statement with the difference (first name minus second) and its interval."""
@@ -414,7 +415,7 @@ class Within(Order):
         return says, said("claim.withheld.within", agents=names), cause
 
 
-class Cell(Kind):
+class CellClaim(ClaimType):
     """A claim on how the panel scores one control cell."""
 
     name = "cell"
@@ -463,7 +464,7 @@ class Cell(Kind):
         published = frozenset[str]()
         if item is None or item.value is None:
             suffix = "" if item is None else f" ({item.state})"
-            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{suffix}.", ids)
+            agreement = PanelAgreement("halt", None, f"Agreement on {texts} was not measured{suffix}.", ids)
             reason = f"{numbers}; whether it holds without any one judge family was not measured."
         else:
             reached = rules.status(item.value)
@@ -476,23 +477,23 @@ class Cell(Kind):
                 sentence = "every panel without one family sees the difference, but not every family alone"
                 agreed = "methodology"
             reason = f"On {texts} {sentence}; {word} over these and the honest records {number(item.value)}."
-            agreement = Agreement(agreed, item.value, reason, ids, item.id, word)
+            agreement = PanelAgreement(agreed, item.value, reason, ids, item.id, word)
             reason = f"{numbers}, but not every panel without one judge family shows it."
             if item.detail["leave_one_out"]:
                 reason, published = f"{numbers}, and it holds without any one judge family.", frozenset({"gated"})
                 status = "stable"
-        evidence = Evidence(status, reason, rests, published=published, tested=tested)
+        evidence = ClaimEvidence(status, reason, rests, published=published, tested=tested)
         instruments = rule.instruments_of(index, rules.on_failure)
         return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
-FIRST, ABOVE, WITHIN, CELL = First(), Above(), Within(), Cell()
-ORDERS: Final[Mapping[str, Order]] = {kind.head: kind for kind in (FIRST, ABOVE, WITHIN)}
+FIRST, ABOVE, WITHIN, CELL = FirstRankClaim(), AboveClaim(), EquivalenceClaim(), CellClaim()
+ORDERS: Final[Mapping[str, ComparisonClaim]] = {kind.head: kind for kind in (FIRST, ABOVE, WITHIN)}
 """The kinds that compare agents, by the prefix of their claim ids, in the order in which they are decided."""
-KINDS: Final[Mapping[str, Kind]] = {**ORDERS, "cell": CELL}
+KINDS: Final[Mapping[str, ClaimType]] = {**ORDERS, "cell": CELL}
 
 
-def kind(claim: Claim) -> Kind:
+def kind(claim: Claim) -> ClaimType:
     """Return the kind of a claim by the prefix of its id; the number of subjects would not be unique."""
     head = claim.id.partition("[")[0]
     if head not in KINDS:

@@ -17,9 +17,9 @@ from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PL
 from assaymark.claims.findings import PUT
 from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Said
-from assaymark.claims.orders import Row, row_of
-from assaymark.claims.recompute import Findings, Recomputation, StatedStudy, Verification
-from assaymark.claims.season_claims import Season, decide_season
+from assaymark.claims.orders import PairRow, row_of
+from assaymark.claims.recompute import Differences, Recomputation, StatedStudy, Verification
+from assaymark.claims.season_claims import SeasonClaims, decide_season
 from assaymark.claims.verdicts import KINDS, decide, kind
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import AGGREGATE, JSON, Measurement, Scope, Verdict, canonical_json, parse, problems_of, record
@@ -35,7 +35,7 @@ _Entries = tuple[dict[str, JSON], ...]
 
 @record
 class StatedRows:
-    """The pairs of one scale outside the claim, in the order of names, as columns of `Row`."""
+    """The pairs of one scale outside the claim, in the order of names, as columns of `PairRow`."""
 
     order: Annotated[str, Field(pattern="^[<>]*$")]
     p: dict[Test, tuple[_Probability, ...]]
@@ -47,11 +47,11 @@ class StatedRows:
     untested: tuple[_Count, ...] = ()
     interested: tuple[_Count, ...] = ()
 
-    def rows(self, pairs: list[tuple[str, str]]) -> Iterator[Row]:
+    def rows(self, pairs: list[tuple[str, str]]) -> Iterator[PairRow]:
         """Yield one row for each pair."""
         for at, pair in enumerate(pairs):
             high, low = pair if self.order[at] == ">" else pair[::-1]
-            yield Row(
+            yield PairRow(
                 high,
                 low,
                 at not in self.untested,
@@ -84,7 +84,7 @@ class StatedPairs:
 
 
 @record
-class _Head:
+class _CertificateHead:
     """Common fields of certificates of studies and seasons."""
 
     software: str
@@ -93,7 +93,7 @@ class _Head:
 
 
 @record
-class _OfStudy(_Head):
+class _StudyCertificate(_CertificateHead):
     """A certificate of a study, its measurements not yet parsed."""
 
     rules: Rules
@@ -168,7 +168,7 @@ class _OfStudy(_Head):
 
 
 @record
-class _OfSeason(_Head):
+class _SeasonCertificate(_CertificateHead):
     """A certificate of a season, its measurements not yet parsed."""
 
     kind: str
@@ -258,7 +258,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     return Verification(not checks.differences, tuple(checks.differences), tuple(checks.notes))
 
 
-def _study(certificate: Mapping[str, JSON]) -> Findings:
+def _study(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a study."""
     document, measurements = _read(certificate)
     study, others, stated, rules = document.study, document.other_pairs, document.verdict, document.rules
@@ -270,14 +270,14 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
         tests = frozenset(() if others is None else others.tests)
         index = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # All pairs for the ranking procedure: those of the claim from their measurements, the others as stated.
-        rows: dict[str, tuple[Row, ...]] = {}
+        rows: dict[str, tuple[PairRow, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):
             if others is None or scale not in others.scales:
                 continue
             columns = others.scales[scale]
             left = [pair for pair in pairs if scale != claim.dimension or not about(claim, *pair)]
             if columns is None:
-                other = {pair: Row(*pair, testable=False, p={}) for pair in left}
+                other = {pair: PairRow(*pair, testable=False, p={}) for pair in left}
             else:
                 other = dict(zip(left, columns.rows(left), strict=True))
             if other:
@@ -294,10 +294,10 @@ def _study(certificate: Mapping[str, JSON]) -> Findings:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
 
 
-def _season(certificate: Mapping[str, JSON]) -> Findings:
+def _season(certificate: Mapping[str, JSON]) -> Differences:
     """Verify a certificate of a season."""
     try:
-        stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
+        stated = parse(_SeasonCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
         if problems := list(stated.wrong()):
             raise InputError(SOURCE, problems)
         raw: Mapping[str, Any] = stated.rules
@@ -306,7 +306,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         for at, entry in enumerate(stated.tables):
             text = canonical_json({"method": "", "value": None} | entry)
             items.append(parse(Measurement, text, source=f"{SOURCE}, measurements.{at}"))
-        season = Season(items, gates, stated.verdict.plan_hash)
+        season = SeasonClaims(items, gates, stated.verdict.plan_hash)
         families, agents = season.known.families, season.known.agents
         study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
         # Totals and derived measurements have no tables here, nor do pairs outside the claim.
@@ -342,7 +342,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
 
 
-def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
+def _read(certificate: Mapping[str, JSON]) -> tuple[_StudyCertificate, tuple[Measurement, ...]]:
     """Parse a certificate and its measurements; raises `InputError` with every problem."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
@@ -355,7 +355,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
             )
         raise InputError(SOURCE, [Problem("format", what)])
     try:
-        parsed = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
+        parsed = parse(_StudyCertificate, canonical_json(_arranged(certificate)), source=SOURCE)
     except InputError as exc:
         problems = []
         for problem in exc.problems:

@@ -48,10 +48,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        opts.ALONE.set(True)
+        opts.OWN_PROCESS.set(True)
         if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
             # Arrow, NumPy and SciPy would spend more than half a second importing them
-            opts.without("pandas", "charset_normalizer", "numpy.f2py", "numpy.testing")
+            opts.skip_imports("pandas", "charset_normalizer", "numpy.f2py", "numpy.testing")
     with opts.logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         except AssayError as exc:
             status, line = WRONG, str(exc)
         except typer.TyperException as exc:
-            status, line = exc.exit_code, opts.misuse(exc)
+            status, line = exc.exit_code, opts.usage_error(exc)
         except OSError as exc:  # the system failed, not the program: no permission, disk full
             status, line = WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}"
         except SystemExit as end:  # raised by the command line library for shell completion and for a broken pipe

@@ -62,10 +62,10 @@ _VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
 _LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
 
-ALONE: Final = ContextVar("alone", default=False)  # true if the process runs this one command only
+OWN_PROCESS: Final = ContextVar("alone", default=False)  # true if the process runs this one command only
 
 
-def without(*modules: str) -> None:
+def skip_imports(*modules: str) -> None:
     """Make imports of ``modules`` fail in a process that runs one command: libraries import them without needing them.
 
     A submodule such as ``numpy.f2py`` is loaded lazily instead: on the first use of one of its attributes.
@@ -81,7 +81,7 @@ def without(*modules: str) -> None:
             spec.loader = LazyLoader(spec.loader)
         return spec
 
-    if ALONE.get():
+    if OWN_PROCESS.get():
         sys.meta_path.insert(0, SimpleNamespace(find_spec=refuse))
 
 
@@ -90,7 +90,7 @@ def verbosity() -> Verbosity:
     return _VERBOSITY.get()
 
 
-def _loud(level: Verbosity) -> Callable[[typer.Context, bool], None]:
+def _set_level(level: Verbosity) -> Callable[[typer.Context, bool], None]:
     """Return the callback of an option that sets the verbosity to ``level``."""
 
     def speak(ctx: typer.Context, wanted: bool) -> None:
@@ -101,14 +101,14 @@ def _loud(level: Verbosity) -> Callable[[typer.Context, bool], None]:
     return speak
 
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_loud(Verbosity.QUIET), expose_value=False,
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_set_level(Verbosity.QUIET), expose_value=False,
                                      help="Print only errors and the result.")]  # fmt: skip
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Verbosity.VERBOSE), expose_value=False,
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_set_level(Verbosity.VERBOSE), expose_value=False,
                                        help="Log every stage, retry and file.")]  # fmt: skip
 
 
 @cache
-def voice_options() -> tuple[Parameter, ...]:
+def common_options() -> tuple[Parameter, ...]:
     """Return the options ``--quiet`` and ``--verbose``, the same objects each time: the parser compares by identity."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -253,7 +253,7 @@ class _CommonOptions(TyperCommand if TYPE_CHECKING else object):  # type: ignore
     def get_params(self, ctx: Context) -> list[Parameter]:
         """Return the parameters, with the common ones inserted before ``--help``, which comes last."""
         params = super().get_params(ctx)
-        return [*params[:-1], *voice_options(), *params[-1:]]
+        return [*params[:-1], *common_options(), *params[-1:]]
 
     def format_epilog(self, _ctx: Context, formatter: HelpFormatter) -> None:
         """Write the examples."""
@@ -323,7 +323,7 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
             yield from (value for value in [next(rest, None)] if value is not None)
 
 
-def misuse(error: typer.TyperException) -> str:
+def usage_error(error: typer.TyperException) -> str:
     """Format a usage error as one line that ends with a suggestion, an example or the command's help."""
     cause: Any = error.__cause__
     if "Input should" in error.message:  # a number that does not parse, or is out of range
@@ -331,14 +331,14 @@ def misuse(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
     message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
     possible = getattr(error, "possibilities", None) or ()
-    near = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
-    if near:
-        message += f"; did you mean {' or '.join(sorted(near))}?"
+    similar = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
+    if similar:
+        message += f"; did you mean {' or '.join(sorted(similar))}?"
     ctx: Any = getattr(error, "ctx", None)
     if ctx is None:
         return message
     message = message if message[1:2].isupper() else message[:1].lower() + message[1:]
-    if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
+    if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not similar:
         message += "; the options of a command stand behind its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)
     if example is None or message.endswith("?"):
@@ -351,9 +351,9 @@ def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
     return typer.Option(*flags, help=help, metavar=metavar, **more)
 
 
-def refuse(ctx: Context, what: str) -> NoReturn:
+def fail_usage(ctx: Context, problem: str) -> NoReturn:
     """End a command with a usage error."""
-    raise typer.BadParameter(what, ctx=ctx)
+    raise typer.BadParameter(problem, ctx=ctx)
 
 
 DEGRADED = 3
@@ -408,7 +408,7 @@ def models() -> Mapping[str, Model]:
     return Models(_BuiltInModels(), providers())
 
 
-def payer(ctx: Context) -> Models:
+def priced_models(ctx: Context) -> Models:
     """Return the models that a command may call, with the prices and the budget of its options."""
     from assaymark.workflow import paid_models
 
@@ -416,37 +416,37 @@ def payer(ctx: Context) -> Models:
     return paid_models(models(), options["budget"], options["prices"], options.get("strict_agents", False))
 
 
-def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
+def emit(ctx: Context, value: object, lines: Iterable[str]) -> None:
     """Print a result: with ``--json`` one JSON document, else lines."""
     if ctx.params["json"]:
-        say_json(value)
+        emit_json(value)
     else:
         print_lines(lines)
 
 
-def say_json(value: object) -> None:
+def emit_json(value: object) -> None:
     """Print one JSON document on one line."""
     from assaymark.records import canonical_json
 
     typer.echo(canonical_json(value))
 
 
-def say_forecast(ctx: Context, forecast: Forecast) -> None:
+def emit_forecast(ctx: Context, forecast: Forecast) -> None:
     """Print the estimate of ``--dry-run``."""
-    say(ctx, {"dry_run": True, "models": forecast.models, "usd": forecast.usd}, forecast.lines)
+    emit(ctx, {"dry_run": True, "models": forecast.models, "usd": forecast.usd}, forecast.lines)
 
 
-def say_paid(
-    ctx: Context, folder: RunFolder, who: Models | None, value: Mapping[str, object], lines: Iterable[str],
+def emit_costed(
+    ctx: Context, folder: RunFolder, models: Models | None, value: Mapping[str, object], lines: Iterable[str],
     then: Iterable[str] = (), summary: RenderableType | None = None,
 ) -> None:  # fmt: skip
-    """Print a result below its summary, with the cost of the run's replies if the command called models (``who``)."""
+    """Print a result below its summary, with the cost of the run's replies if the command called ``models``."""
     if summary is not None and not ctx.params["json"]:
         show(summary)
-    if who is None:
-        say(ctx, value, [*lines, *then])
+    if models is None:
+        emit(ctx, value, [*lines, *then])
         return
     from assaymark.workflow import paid_lines, paid_views, prices_of
 
-    paid = paid_views(folder, prices_of(who))
-    say(ctx, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])
+    paid = paid_views(folder, prices_of(models))
+    emit(ctx, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

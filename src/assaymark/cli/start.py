@@ -74,13 +74,13 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
     from assaymark.importers.scores import UnnamedError
 
     asked = ctx.params
-    options |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
+    options |= {"map": to_dict(asked["role_map"] or (), "--map"), "family": to_dict(asked["family"] or (), "--family")}
     options |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
     with opts.working(opts.NOTHING):
         try:
             checked = workflow.check_table(table, dimensions=asked["dimensions"], **options)
         except UnnamedError as exc:
-            if (named := chosen(exc)) is None:
+            if (named := ask_columns(exc)) is None:
                 raise
             options |= {"dimensions": asked["dimensions"], exc.wanted: named}
             checked = workflow.check_table(table, **options)
@@ -91,24 +91,24 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **options: Any)
 def show_checked(ctx: typer.Context, checked: Checked, page: Path | None) -> None:
     """Print a checked table: one JSON document with ``--json``, else its summary and the path of its page."""
     if ctx.params["json"]:
-        opts.say_json(checked.document | ({} if page is None else {"page": str(page)}))
+        opts.emit_json(checked.document | ({} if page is None else {"page": str(page)}))
         return
     opts.show(checked.summary)
     opts.print_lines([] if page is None else [f"page: {page}"])
 
 
-def chosen(error: UnnamedError) -> tuple[str, ...] | None:
+def ask_columns(error: UnnamedError) -> tuple[str, ...] | None:
     """Ask on the terminal which numeric columns are scores (or judges); None if stdin or stderr is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     names = {str(at): name for at, name in enumerate(error.columns, 1)}
     numbered = ", ".join(f"{at} {name}" for at, name in names.items())
-    what = "scores" if error.wanted == "dimensions" else "judges"
-    reply = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
+    noun = "scores" if error.wanted == "dimensions" else "judges"
+    reply = typer.prompt(f"Which of these columns are {noun} ({numbered})? Numbers or names, comma-separated", err=True)
     return tuple(names.get(word, word) for word in (part.strip() for part in reply.split(",")) if word)
 
 
-def mapped(pairs: Sequence[str], flag: str) -> dict[str, str]:
+def to_dict(pairs: Sequence[str], flag: str) -> dict[str, str]:
     """Return ``name=value`` options, and the TOML files among them, as one mapping; raises `InputError`."""
     values: dict[str, str] = {}
     problems: list[Problem] = []
@@ -170,7 +170,7 @@ def gate(
     with _errors():
         gated = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(gated) | {"claim": claim, "at_least": at_least}
-        opts.say(ctx, value, workflow.gate_lines(gated, at_least))
+        opts.emit(ctx, value, workflow.gate_lines(gated, at_least))
     if not gated.passed:
         raise typer.Exit(1)
 
@@ -206,12 +206,12 @@ def proofread(
             checked, changes = [document for document, _ in fixed], [line for _, lines in fixed for line in lines]
     failing = any(placed.fails for text in checked for placed in text.found)
     if json or format == "json":
-        opts.say_json({
+        opts.emit_json({
             "run": str(run), "findings": [placed.view for text in checked for placed in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
-        opts.say_json(workflow.sarif(checked))
+        opts.emit_json(workflow.sarif(checked))
     elif format == "github":
         for line in workflow.github_lines(checked):
             typer.echo(line)
@@ -333,6 +333,6 @@ def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     ]  # fmt: skip
     marks = ["yes" if finding.present else ("NO " if finding.needed else "no ") for finding in findings]
     lines = [f"{mark}  {finding.what:<20} {finding.detail}" for mark, finding in zip(marks, findings, strict=True)]
-    opts.say(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
+    opts.emit(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
     if missing:
         raise AssayError("a package that assaymark needs is missing")

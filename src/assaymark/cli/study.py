@@ -15,7 +15,7 @@ import typer
 import assaymark.workflow as workflow
 from assaymark.cli import options as opts
 from assaymark.cli import start as tables
-from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
+from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, emit, examples, option, working
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.report.text import tally_words
 from assaymark.text import count_of
@@ -81,14 +81,14 @@ def import_(
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        opts.refuse(ctx, "PATH and --out are needed")
+        opts.fail_usage(ctx, "PATH and --out are needed")
     if format == "human":
         grades = workflow.import_grades(RunFolder(out), path, rubric)
-        say(ctx, {"grades": grades}, [f"{grades} grades by people"])
+        emit(ctx, {"grades": grades}, [f"{grades} grades by people"])
         return
     with working(opts.WHOLE):
         report = workflow.import_files(format, path, RunFolder(out), keep_going)
-    say(ctx, report, report.lines())
+    emit(ctx, report, report.lines())
     if report.problems:
         raise AssayError(f"left out: {count_of(len(report.problems), 'problems')}; the good records are in {out}")
 
@@ -110,7 +110,7 @@ def controls(
     now = datetime.now(UTC)
     with working():
         result = workflow.make_controls(RunFolder(run), now, count, [kind.strip() for kind in kinds.split(",")], seed)
-    say(ctx, result.done, result.lines)
+    emit(ctx, result.done, result.lines)
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
@@ -121,12 +121,12 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     if workflow.is_plan_of_scores(text, str(study)):
         fingerprint, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
         lines = [f"plan hash {fingerprint}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
-        say(ctx, {"plan_hash": fingerprint, "locked_at": when}, lines)
+        emit(ctx, {"plan_hash": fingerprint, "locked_at": when}, lines)
         return
     with working():
         locked = workflow.lock_study(RunFolder(out), text, str(study), now, opts.models())
     value = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    say(ctx, value | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
+    emit(ctx, value | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
 @app.command(epilog=examples(
@@ -149,17 +149,17 @@ def amend(
     now = datetime.now(UTC)
     if rules is not None:
         if out is not None or reason is not None:
-            opts.refuse(ctx, "--rules takes a run folder and nothing else")
+            opts.fail_usage(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
         amendment = workflow.adopt_rules(folder, now)
     elif out is None or reason is None:
-        opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
+        opts.fail_usage(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
         amendment = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
     preregistered = workflow.read_lock(folder)["preregistered"]
     value = {"amendment": amendment, "plan_hash": amendment.plan_after, "preregistered": preregistered}
-    say(ctx, value, workflow.amendment_lines(amendment))
+    emit(ctx, value, workflow.amendment_lines(amendment))
 
 
 @app.command(epilog=examples(
@@ -174,10 +174,10 @@ def run(
     now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
     if {*re.findall(r"""["']([\w.-]+)/""", text)} <= {"reference"}:  # whoever is named, every model is built in
-        opts.without("pandas", "numpy.f2py", "numpy.testing")  # Arrow and SciPy load them; nobody else may want them
-    models = opts.payer(ctx)
+        opts.skip_imports("pandas", "numpy.f2py", "numpy.testing")  # Arrow and SciPy load them
+    models = opts.priced_models(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))
+        opts.emit_forecast(ctx, workflow.expect_study(folder, text, str(study), models, workflow.prices_of(models)))
         return
     with working():
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
@@ -195,13 +195,13 @@ def worker(
 ) -> None:  # fmt: skip
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     if (run is None) == (ledger is None):
-        opts.refuse(ctx, "give a run folder, or --ledger URL")
-    models = opts.payer(ctx)
-    where = ledger or RunFolder(run or Path())
+        opts.fail_usage(ctx, "give a run folder, or --ledger URL")
+    models = opts.priced_models(ctx)
+    place = ledger or RunFolder(run or Path())
     with working():
-        summary = workflow.work(where, models)
-    say(ctx, summary, workflow.work_lines(summary))
-    workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
+        summary = workflow.work(place, models)
+    emit(ctx, summary, workflow.work_lines(summary))
+    workflow.require_not_stopped(summary, "the ledger" if isinstance(place, str) else place)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
@@ -220,17 +220,17 @@ def judge(
     if reparse:
         with working(opts.WHOLE):
             read = workflow.reparse(folder, datetime.now(UTC))
-        say(ctx, {"amendment": read.done}, read.lines)
+        emit(ctx, {"amendment": read.done}, read.lines)
         return
-    models = opts.payer(ctx)
+    models = opts.priced_models(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(models)))
+        opts.emit_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(models)))
         return
     with working():
         workflow.decide(folder, models)
         result = workflow.judge(folder, models)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    opts.say_paid(ctx, folder, models, dataclasses.asdict(result), [line])
+    opts.emit_costed(ctx, folder, models, dataclasses.asdict(result), [line])
 
 
 @app.command(epilog=examples(
@@ -253,7 +253,7 @@ def measure(
 ) -> None:  # fmt: skip
     """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
     if (run is None) == (judgments is None):
-        opts.refuse(ctx, "give a run folder, or --judgments PATH")
+        opts.fail_usage(ctx, "give a run folder, or --judgments PATH")
     computing = workflow.computing_of(compute, workers, ray, deadline)
     if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
         tables.run_check(ctx, judgments, out)
@@ -264,12 +264,12 @@ def measure(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
         value: object = {"measurements": measured.measurements, "verdicts": measured.verdicts, "notes": measured.notes}
-        say(ctx, value, measured.lines())
+        emit(ctx, value, measured.lines())
     elif run is not None:
         with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))
         value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
-        say(ctx, value, [f"{count} measurements"])
+        emit(ctx, value, [f"{count} measurements"])
 
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
@@ -283,14 +283,14 @@ def claim(
     """Decide which claims are supported, or verify certificates without any judged text."""
     if not verify:
         if len(runs or ()) != 1:
-            opts.refuse(ctx, "give a run folder, or --verify CERTIFICATE")
+            opts.fail_usage(ctx, "give a run folder, or --verify CERTIFICATE")
         file = workflow.claim_study(RunFolder((runs or [Path()])[0]))
-        say(ctx, file, [f"{tally_words(file.tally)}; written to {(runs or [Path()])[0]}/verdicts.json"])
+        emit(ctx, file, [f"{tally_words(file.tally)}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
     results = {path: workflow.verify_certificate(path) for path in verify}
     lines = [line for path, verification in results.items() for line in workflow.verification_lines(verification, path)]
-    say(ctx, {str(path): verification for path, verification in results.items()}, lines)
+    emit(ctx, {str(path): verification for path, verification in results.items()}, lines)
     if wrong := sum(not verification.ok for verification in results.values()):
         raise AssayError(f"{wrong} of {len(results)} certificates do not follow from their own tables")
 
@@ -307,7 +307,7 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
         "differences": [{"file": difference.where, "what": difference.what} for difference in verified.differences],
         "notes": verified.notes,
     }
-    say(ctx, value, verified.lines)
+    emit(ctx, value, verified.lines)
     if count := len(verified.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
@@ -332,16 +332,16 @@ def plan_calls(
     """
     prices = dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
-        opts.refuse(ctx, "--budget or --effect is needed")
+        opts.fail_usage(ctx, "--budget or --effect is needed")
     for text in price or ():
         name, _, value = text.partition("=")
         try:
             prices[name.strip()] = float(value)
         except ValueError:
-            opts.refuse(ctx, f"--price must be written call=0.01 (got {text!r})")
+            opts.fail_usage(ctx, f"--price must be written call=0.01 (got {text!r})")
     with working(opts.NOTHING):
         plan = workflow.plan_further_calls(RunFolder(run), budget, effect, prices)
-    say(ctx, plan.document, workflow.plan_calls_lines(plan))
+    emit(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
 @app.command(epilog=examples(
@@ -360,13 +360,13 @@ def report(
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
     folders = [RunFolder(run) for run in runs]
     if out is None and len(folders) > 1:
-        opts.refuse(ctx, "several runs make one site: say where with --out SITE")
+        opts.fail_usage(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
         with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
         named = [{"kind": front.kind, "title": front.title, "claims": front.verdicts} for front in shown]
         page, lines = out / "index.html", [f"{count_of(len(shown), 'runs')}, {len(pages)} files"]
-        say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
+        emit(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
     folder = folders[0]
     try:
@@ -379,19 +379,19 @@ def report(
                 with working(opts.WHOLE):
                     done = workflow.bench_report(folder, calls, language)
                 value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
-                say(ctx, value, [*done.lines, f"page: {done.page}"])
+                emit(ctx, value, [*done.lines, f"page: {done.page}"])
             case "season":
                 then = f"assaymark season publish {folder.path} --out SITE"
                 raise AssayError(f"the pages of a season are a site; run: {then}")
             case "judges":
                 written = workflow.datasheet_report(folder, calls, language)
                 value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
-                say(ctx, value, [count_of(len(written.sheets), "datasheets"), f"page: {written.page}"])
+                emit(ctx, value, [count_of(len(written.sheets), "datasheets"), f"page: {written.page}"])
             case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
                 _finish(ctx, folder, workflow.report(folder, calls, language))
             case "study":
                 page, view = workflow.report_unfinished(folder)
-                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
+                emit(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise
@@ -411,19 +411,19 @@ def export(
 ) -> None:  # fmt: skip
     """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
     if inspect != (out is not None) or (out is None and arrow is None):
-        opts.refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
+        opts.fail_usage(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
     with working(opts.WHOLE):
         logs = workflow.export_inspect(folder, out) if out is not None else []
         tables = [str(path) for path in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
-    say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
+    emit(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
 def _finish(ctx: typer.Context, folder: RunFolder, result: StudyReport, models: Models | None = None) -> None:
     """Print the result of a study: its verdicts with ``--json``, else its summary and the path of its page."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
-    opts.say_paid(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
+    opts.emit_costed(ctx, folder, models, value, [f"page: {result.page}"], (), result.summary)
 
 
 # --- People -----------------------------------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ def draw(
     with nullcontext() if out.exists() or not run.is_file() else workflow.new_folder(out):
         folder = _folder(run, out)
         drawn = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
-    say(ctx, drawn, workflow.draw_lines(folder, drawn))
+    emit(ctx, drawn, workflow.draw_lines(folder, drawn))
 
 
 @app.command(epilog=examples(
@@ -486,7 +486,7 @@ def label(
 
     def tell(more: dict[str, object], lines: list[str]) -> None:
         value = {**session.progress(), "needed": workflow.labels_needed(session), **more}
-        say(ctx, value, [*workflow.labelling_lines(session), *lines])
+        emit(ctx, value, [*workflow.labelling_lines(session), *lines])
 
     if read:
         new = workflow.read_labels(session, files or [])
@@ -515,8 +515,8 @@ def label(
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                new = workflow.take_over(session.folder)
-                say(ctx, {**session.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
+                new = workflow.store_labels(session.folder)
+                emit(ctx, {**session.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:

@@ -12,7 +12,7 @@ import typer
 
 import assaymark.workflow as workflow
 from assaymark.cli import options as opts
-from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
+from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, emit, examples, option, working
 from assaymark.errors import AssayError, InputError
 from assaymark.text import count_of
 from assaymark.workflow import RunFolder
@@ -28,7 +28,7 @@ Texts = list[str] | None
 Number = int | None
 
 
-def _group(name: str, help: str, *lines: str) -> typer.Typer:
+def _add_group(name: str, help: str, *lines: str) -> typer.Typer:
     """Add a group of commands, with examples in its help, to the app."""
     group = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
     app.add_typer(group, name=name)
@@ -71,16 +71,16 @@ def datasheet(
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
     if sum((bool(judge), log is not None, run is not None)) != 1:
-        opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG, and one of them only")
+        opts.fail_usage(ctx, "give --judge MODEL, --run RUN, or --from LOG, and one of them only")
     args = {name: value for name, value in (("base_url", base_url), ("api_key_env", key_env)) if value is not None}
     if args and not judge:
-        opts.refuse(ctx, "--base-url and --key-env are for --judge")
+        opts.fail_usage(ctx, "--base-url and --key-env are for --judge")
     if log is not None:
         asked = "for judges that are asked"
         if tasks is not None or trials != 1 or pointwise or comparator:
-            opts.refuse(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
+            opts.fail_usage(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
         if budget is not None or prices is not None or dry_run:
-            opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
+            opts.fail_usage(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
         with working(opts.WHOLE):
             options = {name: ctx.params[name] for name in ("seed", "keep_going")}
@@ -88,13 +88,13 @@ def datasheet(
         _show(ctx, RunFolder(out), sheets)
         return
     if log_map or only or keep_going:
-        opts.refuse(ctx, "--map, --only and --keep-going are for --from")
-    models, folder = opts.payer(ctx), RunFolder(out if run is None else run)
+        opts.fail_usage(ctx, "--map, --only and --keep-going are for --from")
+    models, folder = opts.priced_models(ctx), RunFolder(out if run is None else run)
     panel = () if run is None else workflow.panel_of(folder)
     judges = [*panel, *workflow.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
-        opts.refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
+        opts.fail_usage(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
     criteria = workflow.tested_by(None if run is None else workflow.open_locked(folder).study)
     if rubric is not None:
         from assaymark.judging import find_rubric
@@ -104,7 +104,7 @@ def datasheet(
         forecast = workflow.expect_datasheets(
             folder, judges, workflow.prices_of(models), tasks, seed, strict, pointwise, criteria
         )
-        opts.say_forecast(ctx, forecast)
+        opts.emit_forecast(ctx, forecast)
         return
     with working():
         sheets = workflow.measure_judges(
@@ -115,18 +115,18 @@ def datasheet(
     _show(ctx, folder, sheets, models)
 
 
-def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, models: Models | None = None) -> None:
     """Print datasheets: one JSON document with ``--json``, else their summary and the path of the page."""
     from assaymark.report.terminal import datasheet_summary
 
     value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
     shown = datasheet_summary(written.sheets, written.agreement)
-    opts.say_paid(ctx, folder, who, value, [f"page: {written.page}"], summary=shown)
+    opts.emit_costed(ctx, folder, models, value, [f"page: {written.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------
 
-bench = _group(
+bench = _add_group(
     "bench", "Run PortBench: questions with exact answers, and a five-stage pipeline under stress.",
     "assaymark bench qa --model openai/MODEL --per-template 5",
 )  # fmt: skip
@@ -152,7 +152,7 @@ _ASKED = (
 )  # fmt: skip
 
 
-def _asking(name: str, verb: str, short: str, help: str) -> None:
+def _add_bench_command(name: str, verb: str, short: str, help: str) -> None:
     """Add a command of `bench` that calls ``verb``; `qa` and `pipeline` share one plan, and so all options."""
 
     @bench.command(
@@ -173,24 +173,24 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
     ) -> None:  # fmt: skip
         params = ctx.params
         options = {name: params[name] for name in _ASKED}
-        models = opts.payer(ctx)
+        models = opts.priced_models(ctx)
         folder = RunFolder(out or workflow.default_folder(options))
         text, source = workflow.plan_text(plan, options)
         if dry_run:
             forecast = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(models))
-            opts.say_forecast(ctx, forecast)
+            opts.emit_forecast(ctx, forecast)
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
         with working():
             done = getattr(workflow, verb)(folder, text, source, models, now=datetime.now(UTC))
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
-        opts.say_paid(ctx, folder, models, value, done.lines, [f"page: {done.page}"])
+        opts.emit_costed(ctx, folder, models, value, done.lines, [f"page: {done.page}"])
 
 
-_asking("qa", "bench_qa", "ask models the static questions T1 to T7",
+_add_bench_command("qa", "bench_qa", "ask models the static questions T1 to T7",
         "Ask models the static questions T1 to T7, and report which models can be ranked.")  # fmt: skip
-_asking("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
+_add_bench_command("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
         "Run models through the stages S1 to S5 for every profile and window, with five baselines.")  # fmt: skip
 
 
@@ -208,12 +208,12 @@ def questions(
         size, digest = workflow.write_set(out, market, seed)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
-    say(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
+    emit(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------
 
-season = _group(
+season = _add_group(
     "season", "Run seasons: agents trade one universe day by day, in replay or live.",
     "assaymark season init season.toml --out seasons/spring",
     "assaymark season run seasons/spring",
@@ -265,7 +265,7 @@ def season_init(
     warning = [f"{noise}{', '.join(once)})"] if once else []
     if not season.panel:
         warning = ["there is no panel ([[panel]]): this season can be neither graded nor published"]
-    say(ctx, value, [head, *locked.preflight, *warning, f"next: {then}"])
+    emit(ctx, value, [head, *locked.preflight, *warning, f"next: {then}"])
 
 
 @season.command(
@@ -280,7 +280,7 @@ def season_step(
         wanted = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
-    models = opts.payer(ctx)
+    models = opts.priced_models(ctx)
     _run(ctx, season, models, lambda *args, **named: workflow.step_season(*args, day=wanted, **named))
 
 
@@ -292,10 +292,10 @@ def season_run(
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run every day that is due, a replay to its end; resumes after a kill."""
-    models = opts.payer(ctx)
+    models = opts.priced_models(ctx)
     if dry_run:
         forecast = workflow.expect_season_run(RunFolder(season), workflow.prices_of(models), now=datetime.now(UTC))
-        opts.say_forecast(ctx, forecast)
+        opts.emit_forecast(ctx, forecast)
         return
     _run(ctx, season, models, workflow.run_season)
 
@@ -308,15 +308,15 @@ def season_judge(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Have the panel grade every record, whole and period by period; resumes after a kill."""
-    folder, models = RunFolder(season), opts.payer(ctx)
+    folder, models = RunFolder(season), opts.priced_models(ctx)
     if dry_run:
-        opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(models)))
+        opts.emit_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(models)))
         return
     with working():
         done = workflow.judge_season(folder, models)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.done, "lines": done.lines, "next": then}
-    opts.say_paid(ctx, folder, models, value, done.lines, [f"next: {then}"])
+    opts.emit_costed(ctx, folder, models, value, done.lines, [f"next: {then}"])
 
 
 @season.command("publish", short_help="measure, decide and write the site", epilog=examples(
@@ -331,7 +331,7 @@ def season_publish(
     with working(opts.WHOLE):
         done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "")
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
-    say(ctx, value, done.lines)
+    emit(ctx, value, done.lines)
 
 
 def _run(ctx: typer.Context, season: Path, models: Models, verb: Callable[..., Any]) -> None:
@@ -340,7 +340,7 @@ def _run(ctx: typer.Context, season: Path, models: Models, verb: Callable[..., A
         done = verb(folder, models, now=datetime.now(UTC))
     days = [str(day) for day in done.done]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
-    opts.say_paid(ctx, folder, models, value, done.lines)
+    opts.emit_costed(ctx, folder, models, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:
@@ -349,7 +349,7 @@ def _run(ctx: typer.Context, season: Path, models: Models, verb: Callable[..., A
 
 # --- Market data ------------------------------------------------------------------------------------------------------
 
-data = _group(
+data = _add_group(
     "data", "Make, fetch, show and check a snapshot of market data in a folder.",
     "assaymark data synth --out market", "assaymark data show market",
 )  # fmt: skip
@@ -367,7 +367,7 @@ def data_synth(
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
     with working(opts.WHOLE):
         line = workflow.synth_market(out, seed)
-    say(ctx, workflow.market_facts(out) if json else {}, [line])
+    emit(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command("pull", short_help="fetch a snapshot from a source", epilog=examples(
@@ -390,7 +390,7 @@ def data_pull(
     with working(opts.WHOLE):
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ)  # fmt: skip
-    say(ctx, workflow.market_facts(out) if json else {}, [line])
+    emit(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command("show", short_help="show a snapshot, or what was known at a time", epilog=examples(
@@ -404,7 +404,7 @@ def data_show(
 ) -> None:  # fmt: skip
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
     if json:
-        opts.say_json(workflow.market_facts(folder, at, instrument))
+        opts.emit_json(workflow.market_facts(folder, at, instrument))
         return
     opts.show(workflow.show_market(folder, at, instrument))
 
@@ -415,6 +415,6 @@ def data_show(
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
     checked = workflow.check_market(folder)
-    say(ctx, checked.done, checked.lines)
+    emit(ctx, checked.done, checked.lines)
     if count := len(checked.done.problems):
         raise AssayError(f"{folder}: {count} problems, named above")

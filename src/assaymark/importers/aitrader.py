@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import read, report
-from assaymark.portfolio import Bar, Book, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
+from assaymark.portfolio import Account, Bar, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
 from assaymark.portfolio.broker import RELIABILITY, CheckKind
 
 PROVENANCE: Final = records.Provenance(source="HKUDS/AI-Trader", licence="MIT")
@@ -102,7 +102,7 @@ TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
 """The tracks by their names in the logs."""
 
 
-class Prices:
+class TrackPrices:
     """Price bars of one track by local stamp, oldest first; only a bar's open was known at its stamp."""
 
     def __init__(self, track: Track, name: str, data: bytes, tally: report.Tally) -> None:
@@ -251,18 +251,14 @@ def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str
     return report.rationales_of(texts), tuple(flag for flag, marked in marks.items() if marked)
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _LoggedAction(_Shape):
+class _LoggedAction(read.StrictModel):
     action: Literal["buy", "buy_crypto", "sell", "sell_crypto", "no_trade"]
     symbol: str
     amount: Annotated[float, Field(ge=0, le=_MOST)]
     price: Annotated[float, Field(gt=0, le=_MOST)] | None = None
 
 
-class Line(_Shape):
+class LogLine(read.StrictModel):
     """One step of one agent. ``rationale`` is its last message, ``timestamps`` are those of messages, without zone."""
 
     track: str
@@ -280,10 +276,10 @@ _KINDS: Final[Mapping[str, records.ActionKind]] = {
 }  # fmt: skip
 
 
-class Step:
+class LogStep:
     """A parsed line with its track and local stamp: agent, decision id, actions, fills, and the portfolio after it."""
 
-    def __init__(self, line: Line, track: Track, at: datetime) -> None:
+    def __init__(self, line: LogLine, track: Track, at: datetime) -> None:
         self.line, self.track, self.at, self.day = line, track, at, at.strftime("%Y-%m-%d")
         self.agent = line.model.removesuffix(track.suffix)  # some logs add the name of the track
         self.record_id = f"{track.name}/{self.day if track.daily else at.strftime('%Y-%m-%dT%H:%M')}/{self.agent}"
@@ -298,12 +294,12 @@ class Step:
             for action in self.actions
             if action.quantity
         )
-        self.book: Book | None = None
+        self.book: Account | None = None
         if (after := line.positions_after) is not None and _CASH_KEY in after:
             positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
-            self.book = Book(after[_CASH_KEY], positions)
+            self.book = Account(after[_CASH_KEY], positions)
 
-    def faults(self, prices: Prices) -> Iterator[tuple[str, str]]:
+    def faults(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
         """Yield the problems of a well-formed line as (field, message)."""
         line, file = self.line, self.track.prices
         if self.at not in prices.bars:
@@ -360,19 +356,19 @@ class Step:
         )  # fmt: skip
 
 
-class Log:
+class TraderLog:
     """The valid steps of the files in order, and prices by the log's track name; problems are noted in the tally."""
 
     def __init__(self, files: Mapping[str, bytes], tally: report.Tally, progress: read.Progress | None = None) -> None:
-        self.prices: dict[str, Prices] = {}
-        self.steps: list[Step] = []
+        self.prices: dict[str, TrackPrices] = {}
+        self.steps: list[LogStep] = []
         name, data = read.require(files, "decisions.jsonl")
         without: dict[str, list[int]] = {}  # by track: steps without prices, and 1 if it has a price file
         places: dict[str, str] = {}
         lines = 0
         for place, text, tree in read.json_objects("steps", name, data, tally, progress):
             lines += 1
-            line = None if tree is None else read.shaped(Line, text, place, tally)
+            line = None if tree is None else read.shaped(LogLine, text, place, tally)
             if line is None:
                 continue
             track = TRACKS.get(line.track)
@@ -385,14 +381,14 @@ class Log:
                     if (picked := read.pick(files, track.prices)) is None:
                         without[line.track][1] = 0
                     else:
-                        self.prices[line.track] = Prices(track, *picked, tally)
+                        self.prices[line.track] = TrackPrices(track, *picked, tally)
                 except InputError as exc:
                     tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
             if line.track not in self.prices or not self.prices[line.track].steps:
                 without[line.track][0] += 1
                 continue
             try:
-                step = Step(line, track, track.read(line.step))
+                step = LogStep(line, track, track.read(line.step))
             except ValueError as exc:
                 tally.problem(f"{place}, step", str(exc))
                 continue
@@ -413,9 +409,9 @@ class Log:
             tally.problem(name, "holds no step: no line with anything in it")
         self.bad = lines - len(self.steps)
 
-    def runs(self) -> dict[tuple[str, str], list[Step]]:
+    def runs(self) -> dict[tuple[str, str], list[LogStep]]:
         """Return each agent's steps by track and agent, oldest first."""
-        steps: dict[tuple[str, str], list[Step]] = {}
+        steps: dict[tuple[str, str], list[LogStep]] = {}
         for step in sorted(self.steps, key=lambda step: (step.line.track, step.agent, step.at)):
             steps.setdefault((step.line.track, step.agent), []).append(step)
         return steps
@@ -440,17 +436,17 @@ class Audit:
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
     """Audit the portfolios in AI-Trader logs (files as for `import_aitrader`), with every mismatch."""
     tally = report.Tally()
-    log = Log(files, tally)
+    log = TraderLog(files, tally)
     tally.refuse("aitrader")
     return tuple(_audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
 
 
-def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
+def _audit_of(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
     """Audit one agent's steps on one track, oldest first."""
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
     # cash is printed to the cent in one track and more finely in the others
-    result = reconcile(Book(track.capital), stated, tolerance=Tolerance(0.01, track.units))
+    result = reconcile(Account(track.capital), stated, tolerance=Tolerance(0.01, track.units))
     return Audit(track.name, steps[0].agent, track.capital, tuple(step.record_id for step in steps), result)
 
 
@@ -464,7 +460,7 @@ def import_aitrader(
     and tool outputs, so every context is ``partial``; of a step's own bar it has only the open.
     """
     tally = report.Tally()
-    log = Log(files, tally, progress)
+    log = TraderLog(files, tally, progress)
     tally.refuse("aitrader", keep_going)
     contexts: dict[str, records.Context] = {}
     encoded: dict[int, tuple[object, str]] = {}
@@ -485,7 +481,7 @@ def import_aitrader(
         )
         audit = _audit_of(steps, prices)
         audits.append(audit)
-        before = Book(steps[0].track.capital)
+        before = Account(steps[0].track.capital)
         for step in steps:
             owned, opens = before.positions, prices.opens(step.at)
             worth_now = before.cash + sum(units * opens[symbol] for symbol, units in owned.items() if symbol in opens)
@@ -505,7 +501,7 @@ def import_aitrader(
             decisions.append(step.decision(numbers[track, step.at], name, mismatches, where))
             before = step.book or before
         # the return of each stated portfolio until the agent's next step, and of the whole log
-        worth: list[tuple[Step, Step, Step, str, float]] = []
+        worth: list[tuple[LogStep, LogStep, LogStep, str, float]] = []
         for step, later in pairwise(steps):
             pair = [prices.opens(at) for at in (step.at, later.at)]
             if (book := step.book) is not None and all(set(book.positions) <= set(row) for row in pair):
@@ -538,7 +534,7 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
     An agent's portfolio of a day is the one stated after its last step of that day; all portfolios of a day are valued
     at the opens of the track's last step of that day. Lines that an import refuses are skipped.
     """
-    log = Log(files, report.Tally())
+    log = TraderLog(files, report.Tally())
     steps = [step for step in log.steps if step.track.name == track]
     if not steps:
         raise UnknownNameError("track", track, tuple(sorted({step.track.name for step in log.steps})))
@@ -546,7 +542,7 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
     # the last step of each day, of any agent
     closing = {step.day: step.at for step in sorted(steps, key=lambda step: step.at)}
 
-    def valued(name: str, day: str, book: Book, state: str = "ok") -> Iterator[report.RecordedBook]:
+    def valued(name: str, day: str, book: Account, state: str = "ok") -> Iterator[report.RecordedBook]:
         """Yield a portfolio valued at the day's opens, or at last known opens; nothing if a symbol never had one."""
         quotes: dict[str, float] = {}
         for symbol in sorted(book.positions):
@@ -560,12 +556,12 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
             yield day, name, state, book.cash, book.nav(quotes), 0.0, positions, stale
 
     opens = prices.opens(min(step.at for step in steps))
-    equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
-    lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Book(capital)))
+    equal = Account(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
+    lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Account(capital)))
     record = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
     record.baselines += [book for day in closing for name, account in lines for book in valued(name, day, account)]
     for run in (steps for steps in log.runs().values() if steps[0].track.name == track):
-        agent, account = run[0].agent, Book(capital)
+        agent, account = run[0].agent, Account(capital)
         record.fills += [
             (step.day, agent, step.record_id, number, fill.symbol, fill.quantity,
              prices.opens(step.at).get(fill.symbol) if fill.price is None else fill.price, 0.0)

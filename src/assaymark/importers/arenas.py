@@ -42,7 +42,7 @@ _COINS: Final = {
 }  # fmt: skip
 
 
-class _Shape(BaseModel):
+class _ArenaModel(BaseModel):
     # extra fields are allowed, and listed in the report
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, protected_namespaces=())
 
@@ -52,7 +52,7 @@ Positive = Annotated[float, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 
 
-class Order(_Shape):
+class CoinOrder(_ArenaModel):
     """A model's order for one coin."""
 
     coin: Name
@@ -67,7 +67,7 @@ class Order(_Shape):
     justification: str = ""
 
 
-class Trade(_Shape):
+class ClosedTrade(_ArenaModel):
     """One position that was opened and closed."""
 
     id: str
@@ -127,7 +127,7 @@ _HELD: Final = {
 }  # fmt: skip
 
 
-class Conversation(_Shape):
+class Conversation(_ArenaModel):
     """One call of one model; times are seconds since 1970. ``cot_trace`` is an object if the arena stored no text."""
 
     id: str
@@ -144,12 +144,12 @@ class Conversation(_Shape):
         """Time of the reply."""
         return datetime.fromtimestamp(self.timestamp, UTC)
 
-    def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, Order], datetime] | None:
+    def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, CoinOrder], datetime] | None:
         """Return the orders and the time of the prompt; None if there are problems, which are noted."""
-        before, orders = len(tally.problems), dict[str, Order]()
+        before, orders = len(tally.problems), dict[str, CoinOrder]()
         for coin, answer in self.llm_response.items():
             where = f"{place}, llm_response.{coin}"
-            if coin == _FAILED or (order := read.shaped(Order, answer, where, tally)) is None:
+            if coin == _FAILED or (order := read.shaped(CoinOrder, answer, where, tally)) is None:
                 continue
             orders[coin] = order
             if order.coin != coin:
@@ -236,7 +236,7 @@ class Conversation(_Shape):
         )  # fmt: skip
 
     def decision(
-        self, orders: Mapping[str, Order], asked: datetime, context_id: str, question: tuple[str, int],
+        self, orders: Mapping[str, CoinOrder], asked: datetime, context_id: str, question: tuple[str, int],
         provenance: records.Provenance,
     ) -> records.Decision:  # fmt: skip
         """Build the decision; ``question`` is the round, and the number of the model's earlier calls in it."""
@@ -289,7 +289,7 @@ def import_nof1(
     if len(names) != 1:
         what = "missing" if not names else f"given twice ({', '.join(names)}); keep one"
         raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
-    calls: list[tuple[Conversation, Mapping[str, Order], datetime]] = []
+    calls: list[tuple[Conversation, Mapping[str, CoinOrder], datetime]] = []
     places: dict[object, str] = {}
     total = 0
     for place, talk in _each(Conversation, names[0], files[names[0]], "conversation", tally, progress):
@@ -304,7 +304,7 @@ def import_nof1(
     if not total and not tally.problems:
         tally.problem(names[0], "holds no conversation; conversations is an empty list")
     of = read.pick(files, TRADES)
-    trades = [] if of is None else [trade for _, trade in _each(Trade, *of, "trade", tally) if trade is not None]
+    trades = [] if of is None else [trade for _, trade in _each(ClosedTrade, *of, "trade", tally) if trade is not None]
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
     cycles = read.rounds_of([(talk.model_id, asked) for talk, _, asked in calls], ROUND)
@@ -366,7 +366,7 @@ def _each(
             progress(key, at, len(entries))
 
 
-def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
+def _extra(part: str, shape: _ArenaModel, example: str, tally: report.Tally) -> None:
     """Note the fields that are not read."""
     if shape.model_extra:
         tally.no_place(f"{', '.join(sorted(shape.model_extra))} of {part}", example)
@@ -382,23 +382,23 @@ _DAY: Final = timedelta(days=1)
 _ACTIONS: Final[Mapping[str, records.ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
 
 
-class _Row(BaseModel):
+class _TableRow(BaseModel):
     # extra columns are allowed, and listed in the report
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=())
 
 
-class _Config(_Row):
+class _ConfigRow(_TableRow):
     id: str
     exp_name: Name
     llm_model: Name
 
 
-class _Portfolio(_Row):
+class _PortfolioRow(_TableRow):
     id: str
     config_id: str
 
 
-class _Signal(_Row):
+class _SignalRow(_TableRow):
     portfolio_id: str
     ticker: str
     analyst: str
@@ -407,7 +407,7 @@ class _Signal(_Row):
     llm_prompt: str
 
 
-class _Decided(_Row):
+class _DecisionRow(_TableRow):
     id: str
     portfolio_id: str
     updated_at: datetime
@@ -453,15 +453,15 @@ def import_deepfund(
     with closing(sqlite3.connect(":memory:")) as base:
         try:
             base.deserialize(data)
-            configs = {config.id: config for _, config in _rows(base, name, "config", _Config, tally)}
-            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _Portfolio, tally)}
-            signals = [signal for _, signal in _rows(base, name, "signal", _Signal, tally)]
-            decided = _rows(base, name, "decision", _Decided, tally)
+            configs = {config.id: config for _, config in _rows(base, name, "config", _ConfigRow, tally)}
+            runs = {portfolio.id: portfolio for _, portfolio in _rows(base, name, "portfolio", _PortfolioRow, tally)}
+            signals = [signal for _, signal in _rows(base, name, "signal", _SignalRow, tally)]
+            decided = _rows(base, name, "decision", _DecisionRow, tally)
         except (sqlite3.Error, OverflowError) as exc:
             hint = "copy it again while its program is stopped"
             raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
     by_id, contexts = dict[str, records.Decision](), dict[str, records.Context]()
-    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_Signal]](list)
+    asked, by_question = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[_SignalRow]](list)
     for got in signals:
         by_question[got.portfolio_id, got.ticker].append(got)
     for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 import assaymark.records as records
+from assaymark.importers import read
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
-from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
@@ -21,11 +21,7 @@ CLOCK_CONFLICT: Final = "clock-conflict"
 """Flag of a call that started before the cutoff of its context: one of the two times is wrong."""
 
 
-Name = Annotated[str, Field(pattern=NAME)]
-
-
-class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+Name = Annotated[str, Field(pattern=read.NAME)]
 
 
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -34,7 +30,7 @@ Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 
 
-class Call(_Shape):
+class Call(read.StrictModel):
     """Metadata of the call, as measured by the arena."""
 
     api_model_name: str
@@ -45,11 +41,11 @@ class Call(_Shape):
     output_tokens: Count | None
     reasoning_tokens: Count | None
     total_tokens: Count | None
-    raw_response_sha256: Annotated[str, Field(pattern=SHA256)]
+    raw_response_sha256: Annotated[str, Field(pattern=read.SHA256)]
     validation_status: Literal["valid"]
 
 
-class Resolved(_Shape):
+class Resolved(read.StrictModel):
     """Realised returns as decimal text, empty if the arena computed none."""
 
     portfolio_return: str
@@ -58,7 +54,7 @@ class Resolved(_Shape):
     beats_sp500: Literal["True", "False", ""]
 
 
-class Holding(_Shape):
+class Holding(read.StrictModel):
     """One holding of a portfolio; the last three fields exist from v2 on."""
 
     option_id: Name
@@ -69,7 +65,7 @@ class Holding(_Shape):
     invalidation_condition: str = ""
 
 
-class Candidate(_Shape):
+class Candidate(read.StrictModel):
     """One row of the v2 candidate ledger: an option that the agent considered, and selected or rejected."""
 
     option_id: Name
@@ -84,7 +80,7 @@ class Candidate(_Shape):
     forecast_high_pct: float
 
 
-class Assessment(_Shape):
+class Assessment(read.StrictModel):
     """One v3 candidate assessment: the agent's ranks, probabilities and evidence."""
 
     option_id: Name
@@ -100,7 +96,7 @@ class Assessment(_Shape):
     excess_return_p90_pct: float
 
 
-class PortfolioV3(_Shape):
+class PortfolioV3(read.StrictModel):
     """A v3 agent's assessments and views, and the arena's allocation from them (``deterministic_allocation``)."""
 
     candidate_assessments: list[Assessment]
@@ -115,13 +111,13 @@ class PortfolioV3(_Shape):
     top3_option_ids: list[str]
 
 
-class MetadataV3(_Shape):
+class MetadataV3(read.StrictModel):
     """Metadata of a v3 submission."""
 
     portfolio_v3: PortfolioV3
 
 
-class Submission(_Shape):
+class Submission(read.StrictModel):
     """Fields common to all four submission formats."""
 
     round_id: str
@@ -143,33 +139,33 @@ class OptionSubmission(Submission):
     """The first format: the whole portfolio in one option."""
 
     selected_option_id: Name
-    metadata: _Shape
+    metadata: read.StrictModel
 
 
-class Weights(Submission):
+class WeightSubmission(Submission):
     """A submission with a portfolio of several holdings."""
 
     portfolio: Annotated[list[Holding], Field(min_length=1)]
     portfolio_rationale: str
 
 
-class WeightsV1(Weights):
+class WeightSubmissionV1(WeightSubmission):
     """A portfolio with a rationale for each holding."""
 
-    metadata: _Shape
+    metadata: read.StrictModel
 
 
-class WeightsV2(Weights):
+class WeightSubmissionV2(WeightSubmission):
     """A portfolio with forecasts and a candidate ledger, which the pilot lacked."""
 
     portfolio_expected_return_pct: float
     benchmark_expected_return_pct: float
     expected_alpha_vs_sp500_pct: float
-    metadata: _Shape
-    candidate_ledger: list[Candidate] = []
+    metadata: read.StrictModel
+    candidate_ledger: list[Candidate] = Field(default_factory=list)
 
 
-class WeightsV3(Weights):
+class WeightSubmissionV3(WeightSubmission):
     """Ranked candidates from the agent; the portfolio, its weights and rationales come from the arena."""
 
     metadata: MetadataV3
@@ -178,7 +174,7 @@ class WeightsV3(Weights):
 S = TypeVar("S", bound=Submission)
 
 
-class Record(_Shape, Generic[S]):
+class Record(read.StrictModel, Generic[S]):
     """One line of the decisions file."""
 
     round_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=120)]
@@ -198,14 +194,14 @@ class Record(_Shape, Generic[S]):
         """Yield the texts as a judge reads them, then those that are only fact-checked, then the arena's."""
         submission: Submission = self.submission
         yield "summary", submission.rationale_summary
-        if isinstance(submission, WeightsV3):
+        if isinstance(submission, WeightSubmissionV3):
             yield "summary", submission.metadata.portfolio_v3.market_rationale
-        if isinstance(submission, Weights):
+        if isinstance(submission, WeightSubmission):
             yield "portfolio", submission.portfolio_rationale
         for risk in submission.key_risks:
             yield "risk", risk
         # forecasts, probabilities and ranges are in ``stages``, not in texts; lanes are the arena's
-        if isinstance(submission, WeightsV3):
+        if isinstance(submission, WeightSubmissionV3):
             for own in submission.metadata.portfolio_v3.candidate_assessments:
                 yield "candidate", _block(
                     f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
@@ -214,8 +210,8 @@ class Record(_Shape, Generic[S]):
                 )  # fmt: skip
             for holding in submission.portfolio:
                 yield "arena", f"{holding.option_id}: {holding.rationale}" if holding.rationale.strip() else ""
-        elif isinstance(submission, Weights):
-            ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
+        elif isinstance(submission, WeightSubmission):
+            ledger = submission.candidate_ledger if isinstance(submission, WeightSubmissionV2) else []
             for one in ledger:
                 yield "candidate", _block(
                     f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
@@ -241,11 +237,11 @@ class Record(_Shape, Generic[S]):
         ids: dict[str, list[str]] = {}
         if isinstance(submission, OptionSubmission):
             ids["selected_option_id"] = [submission.selected_option_id]
-        if isinstance(submission, Weights):
+        if isinstance(submission, WeightSubmission):
             ids["portfolio"] = [holding.option_id for holding in submission.portfolio]
-        if isinstance(submission, WeightsV2):
+        if isinstance(submission, WeightSubmissionV2):
             ids["candidate_ledger"] = [candidate.option_id for candidate in submission.candidate_ledger]
-        if isinstance(submission, WeightsV3):
+        if isinstance(submission, WeightSubmissionV3):
             weighed = submission.metadata.portfolio_v3.candidate_assessments
             ids["metadata.portfolio_v3.candidate_assessments"] = [assessment.option_id for assessment in weighed]
         for place, names in ids.items():
@@ -254,7 +250,7 @@ class Record(_Shape, Generic[S]):
                     yield f"submission.{place}: is none of the round's options (got {name!r})"
             for name in records.repeated(names):
                 yield f"submission.{place}: names {name!r} twice"
-        if isinstance(submission, Weights):
+        if isinstance(submission, WeightSubmission):
             total = sum(holding.allocation_pct for holding in submission.portfolio)
             if total > 100 + 1e-9:
                 yield f"submission.portfolio: allocations sum to {total:g} (allowed at most 100)"
@@ -267,14 +263,14 @@ class Record(_Shape, Generic[S]):
         call, times = self.call, []
         for part in ("started_at_utc", "completed_at_utc"):
             try:
-                times.append(moment(getattr(call, part)))
+                times.append(read.moment(getattr(call, part)))
             except ValueError as exc:
                 raise ValueError(f"call.{part}: {exc}") from None
         started, ended = times
         if ended < started:
             raise ValueError(f"call.completed_at_utc: is before the start ({ended.isoformat()})")
         missing = ["raw response (its sha256 is kept)"]
-        if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
+        if isinstance(submission, WeightSubmissionV2) and not submission.candidate_ledger:
             missing.append("candidate ledger")
         texts: dict[str, records.RationaleKind] = {}
         for kind, text in self.texts():
@@ -288,7 +284,7 @@ class Record(_Shape, Generic[S]):
         holdings: list[tuple[str, float, float | None]] = []
         if isinstance(submission, OptionSubmission):
             holdings = [(submission.selected_option_id, 100, None)]
-        elif isinstance(submission, Weights):
+        elif isinstance(submission, WeightSubmission):
             holdings = [(one.option_id, one.allocation_pct, one.expected_return_pct) for one in submission.portfolio]
         actions = tuple(
             records.Action(instrument=name, kind="target_weight", weight=percent / 100,
@@ -299,7 +295,7 @@ class Record(_Shape, Generic[S]):
             "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
             "run": self.run_id, "weights_by": "agent", "confidence_by": "agent",
         }  # fmt: skip
-        if isinstance(submission, WeightsV2):
+        if isinstance(submission, WeightSubmissionV2):
             stages["forecast"] = {
                 "portfolio_pct": submission.portfolio_expected_return_pct,
                 "benchmark_pct": submission.benchmark_expected_return_pct,
@@ -307,7 +303,7 @@ class Record(_Shape, Generic[S]):
                 "holdings": {name: value for name, _, value in holdings if value is not None},
             }
             stages["candidates"] = [candidate.model_dump() for candidate in submission.candidate_ledger]
-        if isinstance(submission, WeightsV3):
+        if isinstance(submission, WeightSubmissionV3):
             plan = submission.metadata.portfolio_v3
             stages |= {
                 "weights_by": "arena", "confidence_by": "arena", "confidence_rule": plan.confidence_derivation,
@@ -342,7 +338,7 @@ class Record(_Shape, Generic[S]):
             return None
         if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
             raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
-        resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
+        resolved_at = read.midnight(of.manifest.exit_date) + timedelta(days=1)
         return records.Outcome(self.id, of.manifest.horizon, own, benchmark, resolved_at, source)
 
 
@@ -351,28 +347,28 @@ def _block(head: str, *parts: tuple[str, str]) -> str:
 
 
 _SHAPES: Final[Mapping[str, tuple[type[Record[Any]], frozenset[str]]]] = {
-    "weights-v3": (Record[WeightsV3], frozenset({"metadata.portfolio_v3"})),
+    "weights-v3": (Record[WeightSubmissionV3], frozenset({"metadata.portfolio_v3"})),
     "option": (Record[OptionSubmission], frozenset({"selected_option_id"})),
-    "weights-v2": (Record[WeightsV2], frozenset({"candidate_ledger", "portfolio_expected_return_pct"})),
-    "weights-v1": (Record[WeightsV1], frozenset()),
+    "weights-v2": (Record[WeightSubmissionV2], frozenset({"candidate_ledger", "portfolio_expected_return_pct"})),
+    "weights-v1": (Record[WeightSubmissionV1], frozenset()),
 }  # fmt: skip
 """The four formats by their names in ``Decision.format``: the model, and keys that only its submissions have."""
 
 
 def import_capitalbench(
-    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = PROVENANCE,
 ) -> Imported:  # fmt: skip
     """Import CapitalBench's decisions and contexts, and the outcomes as a separate table."""
     tally = Tally()
-    rounds, broken = read_rounds(*require(files, "contexts.jsonl"), tally, progress)
+    rounds, broken = read_rounds(*read.require(files, "contexts.jsonl"), tally, progress)
     unknown: dict[str, list[str]] = {}
     decisions: dict[str, records.Decision] = {}
     places: dict[str, str] = {}
     outcomes: list[records.Outcome] = []
     lines = 0
-    name, data = require(files, "decisions.jsonl")
-    for place, line, tree in json_objects("decisions", name, data, tally, progress):
+    name, data = read.require(files, "decisions.jsonl")
+    for place, line, tree in read.json_objects("decisions", name, data, tally, progress):
         lines += 1
         if tree is None:
             continue
@@ -383,7 +379,7 @@ def import_capitalbench(
         inner = submission.get("metadata")
         keys = {*submission, *(f"metadata.{key}" for key in (inner if isinstance(inner, dict) else ()))}
         shape, kind = next((name, kind) for name, (kind, own) in _SHAPES.items() if own & keys or not own)
-        if (record := shaped(kind, line, place, tally)) is None:
+        if (record := read.shaped(kind, line, place, tally)) is None:
             continue
         if record.round_id in broken:
             broken[record.round_id] += 1

@@ -19,6 +19,7 @@ from assaymark.importers.read import (
     SHA256,
     Progress,
     ShapeError,
+    StrictModel,
     as_shape,
     csv_rows,
     day,
@@ -90,7 +91,7 @@ _OTHER_VERB = re.compile(r"\b(?:was|were|to|from|at|versus|up)\b|[.;]")
 _RANGE = re.compile(r"\s?(?:to|-|–|—|and|or|/)\s?$")
 
 
-class Number(NamedTuple):
+class TextNumber(NamedTuple):
     """One number of a text in base units: 768.6 billion dollars is 768.6e9 usd, 0.4% is 0.4 percent."""
 
     start: int
@@ -99,13 +100,13 @@ class Number(NamedTuple):
     unit: str
 
 
-def numbers(text: str) -> tuple[Number, ...]:
+def numbers(text: str) -> tuple[TextNumber, ...]:
     """Return the values that a text states, in order; dates, years, horizons and index names are skipped."""
     if not _DIGIT.search(text):
         return ()
     # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
     masked = text if _PLAIN.fullmatch(text) else _MASKS.sub(lambda m: " " * len(m[0]), text)
-    values: list[Number] = []
+    values: list[TextNumber] = []
     with_unit: list[bool] = []
     for match in _NUMBER.finditer(masked):
         scale, printed = (match["scale"] or "").strip().lower(), match["digits"].replace(",", "")
@@ -135,7 +136,7 @@ def numbers(text: str) -> tuple[Number, ...]:
             unit = _CURRENCIES[match["currency"]]
         else:
             unit = "index" if word.startswith("point") or ("." in printed and factor == 1.0) else "count"
-        values.append(Number(match.start(), match.end(), value, unit))
+        values.append(TextNumber(match.start(), match.end(), value, unit))
         with_unit.append(bool(match["unit"] or match["currency"] or match["scale"]))
     for i in range(len(values) - 2, -1, -1):
         across = masked[values[i].end : values[i + 1].start]
@@ -256,15 +257,11 @@ _RANKS = ("quality_evidence_score", "prior_active_rank", "recent_active_reversal
           "shallow_drawdown_rank")  # fmt: skip
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
 class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
-class _QualityRow(_Strict):
+class _QualityRow(StrictModel):
     option_id: str
     low_volatility_rank: float
     prior_active_rank: float
@@ -273,7 +270,7 @@ class _QualityRow(_Strict):
     shallow_drawdown_rank: float
 
 
-class _Quality(_Strict):
+class _Quality(StrictModel):
     """The quality evidence: percentile ranks within the universe, and their weighted sum as the score."""
 
     as_of_date_requested: str
@@ -438,7 +435,7 @@ class _Options(_Lenient):
     options: Annotated[list[_Option], Field(min_length=1)]
 
 
-class _Manifest(_Lenient):
+class _RoundManifest(_Lenient):
     """The fields of ``manifest.yaml`` that are used; other fields are ignored."""
 
     round_id: str
@@ -451,7 +448,7 @@ class _Manifest(_Lenient):
     portfolio_constraints: dict[str, float | None] = {}
 
 
-class _HashList(_Strict):
+class _HashList(StrictModel):
     """The hashes of a round's frozen files by path."""
 
     algorithm: Annotated[str, Field(pattern="^sha256$")]
@@ -465,7 +462,7 @@ class Round:
     context_id: str
     context: Context
     options: frozenset[str]
-    manifest: _Manifest
+    manifest: _RoundManifest
 
 
 def read_rounds(
@@ -474,7 +471,7 @@ def read_rounds(
     """Return the valid rounds, and a zero counter for each broken one, which counts its decisions later."""
     rounds: dict[str, Round] = {}
     broken: dict[str, int] = {}
-    reader, lines = _Reader(tally), 0
+    reader, lines = _RoundReader(tally), 0
     for place, _, tree in json_objects("rounds", name, data, tally, progress):
         lines += 1
         if tree is None:
@@ -496,7 +493,7 @@ def read_rounds(
     return rounds, broken
 
 
-class _Reader:
+class _RoundReader:
     """Parses rounds; files that several rounds share are parsed once."""
 
     def __init__(self, tally: Tally) -> None:
@@ -537,7 +534,7 @@ class _Reader:
             tree = yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
-            manifest = as_shape(_Manifest, tree)
+            manifest = as_shape(_RoundManifest, tree)
             if manifest.round_id != files["round_id"]:
                 self.tally.problem(where, f"round_id: is another round's (got {manifest.round_id!r})")
         # the cutoff: from the briefing, else the manifest's notes, else its creation time; never the deadline

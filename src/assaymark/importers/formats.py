@@ -17,7 +17,7 @@ from assaymark.importers.report import Imported, RecordedTrack
 from assaymark.records import Provenance
 
 
-class Read(Protocol):
+class ImportFunction(Protocol):
     """Signature of an import function: from the bytes of files to records, without side effects."""
 
     def __call__(
@@ -35,7 +35,7 @@ class Importer:
     title: str
     patterns: tuple[str, ...]
     provenance: Provenance
-    read: Read
+    read: ImportFunction
     track: Callable[[Mapping[str, bytes], str], RecordedTrack] | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -15,12 +15,12 @@ from assaymark.importers.read import (
     NAME,
     NO_NAME,
     ColumnMap,
-    Columns,
+    DataRow,
+    DecisionColumns,
+    MapPart,
     OutcomeColumns,
-    Part,
+    ParsedSheet,
     Progress,
-    Row,
-    Sheet,
     midnight,
     names_later,
     names_outcome,
@@ -58,7 +58,7 @@ def import_generic(
         raise InputError("map.toml", [Problem("", what)])
     columns = parse_map(text_of(maps[0], files[maps[0]]), source=maps[0])
     tally = Tally()
-    build = _Build(columns, tally)
+    build = _DecisionBuilder(columns, tally)
     for what, name, read in (
         ("facts", columns.files.facts, build.material.read_facts),
         ("constraints", columns.files.constraints, build.material.read_constraints),
@@ -85,13 +85,13 @@ def import_generic(
     return tally.imported("generic", build.decisions, build.material.contexts, outcomes, build.bad)
 
 
-class _Build:
+class _DecisionBuilder:
     """Builds the decisions and outcomes of one import."""
 
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
-        self.material = Material(columns, tally)
+        self.material = ContextBuilder(columns, tally)
         self.decisions: list[records.Decision] = []
         self.outcomes: dict[tuple[str, str], records.Outcome] = {}
         self.bad = 0
@@ -104,7 +104,7 @@ class _Build:
 
     def columns_of(self, what: str) -> set[str]:
         """Return the columns that the map names for one of the files."""
-        parts: dict[str, tuple[Part, ...]] = {
+        parts: dict[str, tuple[MapPart, ...]] = {
             "decisions": (self.map.columns, self.map.rationales), "facts": (self.map.facts,),
             "constraints": (self.map.constraints,), "outcomes": (self.map.outcomes,),
         }  # fmt: skip
@@ -114,13 +114,13 @@ class _Build:
             columns.discard(self.map.outcomes.episode)
         return columns | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
 
-    def _who(self, row: Row, columns: Columns | OutcomeColumns) -> str:
+    def _who(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> str:
         """Return the key by which decisions in a round are numbered: one run of an agent, honest or one control."""
-        derivation = row.quiet.text(columns.derivation) if isinstance(columns, Columns) else ""
+        derivation = row.quiet.text(columns.derivation) if isinstance(columns, DecisionColumns) else ""
         parts = (columns.episode if self.map.columns.episode else None, columns.agent, columns.replicate)
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
-    def _answer(self, row: Row, columns: Columns | OutcomeColumns) -> _Answer:
+    def _answer(self, row: DataRow, columns: DecisionColumns | OutcomeColumns) -> _Answer:
         """Return the key of a row's decision: episode and step, or round and number within it; agent and replicate."""
         grouped, step = self.map.columns.episode is not None, 0
         episode = row.text(columns.episode, needed=True) if grouped else ""
@@ -132,7 +132,7 @@ class _Build:
             episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
 
-    def read_decisions(self, name: str, sheet: Sheet) -> None:
+    def read_decisions(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the decisions file; invalid decisions are left out, and problems of many rows are noted once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
@@ -184,10 +184,10 @@ class _Build:
             why = "no prompt, and their facts were refused or without value"
             self.tally.problem(name, f"{robbed} decisions without a context: {why}")
 
-    def _groups(self, rows: Sequence[Row], refused: set[str]) -> Iterable[list[Row]]:
+    def _groups(self, rows: Sequence[DataRow], refused: set[str]) -> Iterable[list[DataRow]]:
         """Return the rows of each decision; each further row is another order, so it needs another instrument."""
         columns = self.map.columns
-        groups: dict[tuple[_Answer, str], list[Row]] = {}
+        groups: dict[tuple[_Answer, str], list[DataRow]] = {}
         for row in rows:
             answer = self._answer(row.quiet, columns)
             group = groups.setdefault((answer, row.quiet.text(columns.derivation) or "honest"), [])
@@ -201,7 +201,7 @@ class _Build:
                 refused.add(row.place)
         return groups.values()
 
-    def _decision(self, rows: Sequence[Row], columns: Columns) -> records.Decision | None:
+    def _decision(self, rows: Sequence[DataRow], columns: DecisionColumns) -> records.Decision | None:
         """Build one decision from its rows: the first has its fields, and every row one order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
@@ -244,7 +244,7 @@ class _Build:
         )  # fmt: skip
         return decision if context_id else None
 
-    def _derivation(self, row: Row, columns: Columns, honest: str) -> records.Derivation:
+    def _derivation(self, row: DataRow, columns: DecisionColumns, honest: str) -> records.Derivation:
         """Return the origin of a record; ``honest`` is the id of the same agent's honest answer to the question."""
         kind: Any = row.text(columns.derivation) or "honest"
         if kind not in get_args(records.DerivationKind):
@@ -260,7 +260,7 @@ class _Build:
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
         return records.Derivation(kind, parent, known_scores=scores)
 
-    def _actions(self, row: Row, columns: Columns, *, each: bool) -> tuple[records.Action, ...]:
+    def _actions(self, row: DataRow, columns: DecisionColumns, *, each: bool) -> tuple[records.Action, ...]:
         """Return the orders of one row; ``each`` if every order has its own confidence."""
         fraction = self.map.weight_unit == "fraction"
         scale, advice = (1.0, _PERCENT) if fraction else (100.0, "")
@@ -287,13 +287,13 @@ class _Build:
             ))  # fmt: skip
         return tuple(actions)
 
-    def read_outcomes(self, name: str, sheet: Sheet) -> None:
+    def read_outcomes(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the outcomes file; outcomes of decisions that were left out are only counted."""
         named = self.map.outcomes
         if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
-        unknown: list[tuple[Row, _Answer]] = []
+        unknown: list[tuple[DataRow, _Answer]] = []
         for row in sheet.rows:
             before = len(self.tally.problems)
             answer = self._answer(row, named)
@@ -328,7 +328,7 @@ class _Build:
             row.problem("", f"an outcome of no imported decision (got {who})")
 
 
-class Material:
+class ContextBuilder:
     """Builds the contexts of one import from the facts and constraints files and the decisions' prompts."""
 
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
@@ -346,7 +346,7 @@ class Material:
         self._early: dict[tuple[str, str, str], list[str]] = {}
         self._made: dict[tuple[str, datetime, str], str] = {}
 
-    def read_facts(self, name: str, sheet: Sheet) -> None:
+    def read_facts(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the facts file; each row becomes a fact of its context, or is noted as missing from it."""
         named = self.map.facts
         if not self._readable(name, sheet, named):
@@ -404,7 +404,7 @@ class Material:
             if double:
                 self._facts[key] = [fact for fact in facts if fact[0] not in cells or cells[fact[0]][0] not in double]
 
-    def read_constraints(self, name: str, sheet: Sheet) -> None:
+    def read_constraints(self, name: str, sheet: ParsedSheet) -> None:
         """Parse the constraints file; each row becomes a rule of its context, or is noted as missing from it."""
         named = self.map.constraints
         if not self._readable(name, sheet, named):
@@ -427,7 +427,7 @@ class Material:
                 self._lose(key, f"constraint {cell[0]}: two values")
                 self._rules[key] = [rule for rule in self._rules[key] if cells[rule[0]][0] != cell]
 
-    def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
+    def _readable(self, name: str, sheet: ParsedSheet, named: MapPart) -> bool:
         """Check that a file is readable and has its columns, and no outcome column; unreadable rows are noted."""
         absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
         outcomes = [column for column in sheet.columns if names_later(column)]
@@ -448,7 +448,7 @@ class Material:
         else:
             self._lost_anywhere.append(f"{what} (of no named context)")
 
-    def see(self, rows: Iterable[Row]) -> set[str]:
+    def see(self, rows: Iterable[DataRow]) -> set[str]:
         """Store each context's prompt and its first use; returns the places of rows with a conflicting prompt."""
         columns, other = self.map.columns, set()
         for row in rows:
@@ -462,7 +462,7 @@ class Material:
                 self.used[key] = min(at, self.used.get(key, at))
         return other
 
-    def context(self, row: Row, key: str, decided_at: datetime) -> str | None:
+    def context(self, row: DataRow, key: str, decided_at: datetime) -> str | None:
         """Return the id of a decision's context; None if it is empty, or has information from after the decision."""
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
@@ -534,7 +534,7 @@ class Material:
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {error}")
 
 
-def _absent(name: str, sheet: Sheet, wanted: set[str], tally: Tally) -> list[str]:
+def _absent(name: str, sheet: ParsedSheet, wanted: set[str], tally: Tally) -> list[str]:
     """Return the missing columns of a file with rows, and note each."""
     absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
     for column in absent:

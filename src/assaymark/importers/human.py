@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.read import Row, Sheet, read_sheet
+from assaymark.importers.read import DataRow, ParsedSheet, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
 from assaymark.rows import unpack
@@ -28,15 +28,15 @@ def import_human(
     sheet = read_sheet(name, unpack(name, data), tally)
     if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
         # merge rows of one grade each into one row per record and grader, at the place of the first grade
-        grouped: dict[tuple[str, ...], Row] = {}
+        grouped: dict[tuple[str, ...], DataRow] = {}
         for row in sheet.rows:
             key = tuple(str(row.cells.get(column, "")) for column in ("trajectory", "grader", "trial"))
             first = dict(zip(("trajectory", "judge", "trial"), key, strict=True))
-            group = grouped.setdefault(key, Row(row.place, {at: value for at, value in first.items() if value}, tally))
+            group = grouped.setdefault(key, DataRow(row.place, {k: text for k, text in first.items() if text}, tally))
             dimension = row.text("dimension", needed=True)
             if dimension in group.cells:
                 row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
-            grouped[key] = Row(group.place, {**group.cells, dimension: row.cells.get("grade")}, tally)
+            grouped[key] = DataRow(group.place, {**group.cells, dimension: row.cells.get("grade")}, tally)
         sheet.rows = list(grouped.values())
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
     allowed = ("trajectory", "judge", "trial", "comment", *dimensions, *optional)
@@ -88,7 +88,7 @@ def import_labels(
         except pa.ArrowException as exc:
             raise InputError("human", [Problem(name, f"this Parquet file cannot be read: {exc}")]) from None
         plain = [{k: v.isoformat() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]
-        sheet = Sheet([Row(f"{name} row {at}", cells, tally) for at, cells in enumerate(plain, start=1)])
+        sheet = ParsedSheet([DataRow(f"{name} row {at}", cells, tally) for at, cells in enumerate(plain, start=1)])
     else:
         sheet = read_sheet(name, unpack(name, data), tally)
     needed = ("trajectory", "grader", "dimension", "grade", "time")

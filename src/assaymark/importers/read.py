@@ -41,6 +41,12 @@ Progress = Callable[[str, int, int], None]
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class StrictModel(BaseModel):
+    """Base of the models of log formats: immutable, strict types, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
 def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
     """Return the file ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is absent."""
     names = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
@@ -261,7 +267,7 @@ def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[t
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DataRow:
     """One row with its place, and the tally for its problems."""
 
     place: str
@@ -270,9 +276,9 @@ class Row:
     zone: tzinfo | None = None
 
     @property
-    def quiet(self) -> Row:
+    def quiet(self) -> DataRow:
         """The same row without reporting of problems, for preliminary reads."""
-        return Row(self.place, self.cells, Tally(), self.zone)
+        return DataRow(self.place, self.cells, Tally(), self.zone)
 
     def problem(self, column: str | None, what: str) -> None:
         """Note a problem of a cell."""
@@ -335,10 +341,10 @@ class Row:
 
 
 @dataclass(slots=True)
-class Sheet:
+class ParsedSheet:
     """The readable rows of a file, the number of unreadable ones (``lost``), and ``broken`` if none is readable."""
 
-    rows: list[Row]
+    rows: list[DataRow]
     lost: int = 0
     broken: bool = False
 
@@ -348,9 +354,11 @@ class Sheet:
         return tuple(dict.fromkeys(column for row in self.rows for column in row.cells))
 
 
-def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None) -> Sheet:
+def read_sheet(
+    name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None
+) -> ParsedSheet:
     """Read a CSV, JSON or JSONL file (by its name); unreadable rows are noted, counted and left out."""
-    sheet = Sheet([])
+    sheet = ParsedSheet([])
 
     def wrong(number: int, what: str) -> None:
         sheet.lost += 1
@@ -379,7 +387,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
 
     def add(place: str, tree: Any) -> None:
         try:
-            sheet.rows += [Row(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
+            sheet.rows += [DataRow(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
         except (ValueError, RecursionError) as exc:
             sheet.lost += 1
             tally.problem(place, "nested too deep" if isinstance(exc, RecursionError) else str(exc))
@@ -402,7 +410,7 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
                 add(f"{name} item {at}", tree)
             return sheet
         for number, cells in csv_rows(text_of(name, data), wrong):
-            sheet.rows.append(Row(f"{name} line {number}", cells, tally, zone))
+            sheet.rows.append(DataRow(f"{name} line {number}", cells, tally, zone))
     except ValueError as exc:
         sheet.broken = True
         tally.problem(name, str(exc))
@@ -454,13 +462,13 @@ def names_outcome(field: str) -> bool:
 Column = Annotated[str, Field(min_length=1)]
 
 
-class Part(BaseModel):
+class MapPart(BaseModel):
     """Base of the parts of a column map: immutable, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Files(Part):
+class MapFiles(MapPart):
     """File names, relative to the map."""
 
     decisions: str
@@ -469,7 +477,7 @@ class Files(Part):
     outcomes: str | None = None
 
 
-class Source(Part):
+class RecordSource(MapPart):
     """Provenance of the records."""
 
     source: Annotated[str, Field(min_length=1)]
@@ -477,7 +485,7 @@ class Source(Part):
     commit: str | None = None
 
 
-class Columns(Part):
+class DecisionColumns(MapPart):
     """Columns of the decisions file; the first five are required, ``episode`` only without ``round``."""
 
     agent: Column
@@ -505,7 +513,7 @@ class Columns(Part):
     parent: Column | None = None
 
 
-class Texts(Part):
+class TextColumns(MapPart):
     """Columns with the agent's rationales, by kind; several columns of one kind stay in order."""
 
     summary: tuple[Column, ...] = ()
@@ -517,7 +525,7 @@ class Texts(Part):
     arena: tuple[Column, ...] = ()
 
 
-class FactColumns(Part):
+class FactColumns(MapPart):
     """Columns of the facts file."""
 
     context: Column = "context"
@@ -531,7 +539,7 @@ class FactColumns(Part):
     note: Column | None = None
 
 
-class ConstraintColumns(Part):
+class ConstraintColumns(MapPart):
     """Columns of the constraints file, which has the agents' numeric rules."""
 
     context: Column = "context"
@@ -541,7 +549,7 @@ class ConstraintColumns(Part):
     scope: Column | None = None
 
 
-class OutcomeColumns(Part):
+class OutcomeColumns(MapPart):
     """Columns of the outcomes file."""
 
     agent: Column = "agent"
@@ -555,14 +563,14 @@ class OutcomeColumns(Part):
     resolved_at: Column | None = None
 
 
-class ColumnMap(Part):
+class ColumnMap(MapPart):
     """A column map."""
 
     version: Literal["1"] = "1"
-    files: Files
-    provenance: Source
-    columns: Columns
-    rationales: Texts = Texts()
+    files: MapFiles
+    provenance: RecordSource
+    columns: DecisionColumns
+    rationales: TextColumns = TextColumns()
     weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
     known_scale: tuple[float, float] = Field(default=(1, 5), description="of the known scores")
     known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")

@@ -183,7 +183,7 @@ class Tally:
         return Imported(tuple(decisions), contexts, tuple(outcomes), report, self.texts)
 
 
-class Findings:
+class TableProblems:
     """Problems of a table by kind, so that a thousand of one kind do not hide the only one of another.
 
     The first `LISTED` of each kind are stored and the rest are counted.

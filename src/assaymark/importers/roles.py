@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
-from assaymark.importers.report import Findings
+from assaymark.importers.report import TableProblems
 from assaymark.records import repeated
-from assaymark.rows import Rows
+from assaymark.rows import FileRows
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoreRecords:
     """Scores [records, criteria] with item, agent, judge and trial codes of each record, and its first row."""
 
     items: list[str]
@@ -104,23 +104,23 @@ class Scored:
     scores: Floats
     row: Ints
 
-    def only(self, mask: Bools) -> Scored:
+    def only(self, mask: Bools) -> ScoreRecords:
         """Return a subset of the records, with only its items, agents and judges."""
         (i, item), (a, agent), (j, judge) = (
             np.unique(codes[mask], return_inverse=True) for codes in (self.item, self.agent, self.judge)
         )
         items, agents, judges = ([names[k] for k in left] for names, left in
                                  ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
-        return Scored(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions, self.scores[mask],
-                      self.row[mask])  # fmt: skip
+        return ScoreRecords(items, item, agents, agent, judges, judge, self.trial[mask], self.dimensions,
+                            self.scores[mask], self.row[mask])  # fmt: skip
 
 
-class Cells:
+class RoleTable:
     """The rows of a table, the column of each role, and the problems found in them."""
 
-    def __init__(self, rows: Rows, wanted: Wanted) -> None:
+    def __init__(self, rows: FileRows, wanted: Wanted) -> None:
         self.file, self.rows, self.wanted = rows, rows.table, wanted
-        self.problems = Findings(rows.name)
+        self.problems = TableProblems(rows.name)
         self.filled: list[str] = []
         self.left: list[str] = []
         self.choices: list[str] = []
@@ -384,7 +384,7 @@ PairOrders = Mapping[str, int]
 ``same_place``, ``first_place``, ``one_tie``)."""
 
 
-def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, PairOrders]]:
+def shares_of_wins(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
@@ -438,7 +438,7 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
     where, at = np.unique(judge * len(items) + item, return_index=True)
-    scored = Scored(
+    scored = ScoreRecords(
         items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
         rows[at[np.searchsorted(where, cell // a)]],
@@ -463,7 +463,7 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
+def _won(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
     """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
     words, codes = coding(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]

@@ -17,20 +17,20 @@ from assaymark.errors import LISTED, InputError, Problem
 from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
 from assaymark.importers.roles import (
     NAMES,
-    Cells,
     Floats,
     Ints,
     PairOrders,
-    Scored,
+    RoleTable,
+    ScoreRecords,
     Wanted,
     coding,
     listed,
     shares_of_wins,
 )
-from assaymark.rows import Rows
+from assaymark.rows import FileRows
 from assaymark.text import count_of
 
-Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
+Layout = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
 
 SCALES: Final = ((0.0, 1.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0))
 """Scales that are recognised from the values, smallest first."""
@@ -57,7 +57,7 @@ class ScoresRead:
     """
 
     table: pa.Table
-    shape: Shape
+    shape: Layout
     roles: Mapping[str, str]
     dimensions: tuple[str, ...]
     scale: tuple[float, float]
@@ -87,9 +87,9 @@ class UnnamedError(InputError):
         self.columns, self.wanted = tuple(columns), wanted
 
 
-def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
+def read_scores(rows: FileRows, wanted: Wanted | None = None) -> ScoresRead:
     """Convert a raw table to scores in the documented columns; raises `InputError` with every problem."""
-    reading, orders = _Reading(rows, wanted or Wanted()), dict[str, PairOrders]()
+    reading, orders = _TableParser(rows, wanted or Wanted()), dict[str, PairOrders]()
     shape = reading.shape()
     if shape in _MARKS:
         reading.need("agent", *(() if "trajectory" in reading.roles else ("item",)))
@@ -105,10 +105,10 @@ def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
     return reading.finish(shape, table, orders)
 
 
-class _Reading(Cells):
+class _TableParser(RoleTable):
     """Parser of one table."""
 
-    def shape(self) -> Shape:
+    def shape(self) -> Layout:
         """Detect the layout of the table."""
         roles, judges = self.roles, self.wanted.judges
         if "order_1" in roles and "order_2" in roles:
@@ -142,7 +142,7 @@ class _Reading(Cells):
             return self.coded("dimension", name=True)
         return ["score"], np.zeros(self.rows.num_rows, dtype=np.int64)
 
-    def long(self) -> Scored:
+    def long(self) -> ScoreRecords:
         """Parse a table with one row per score."""
         judges, judge = self._judge()
         scores = self.scores(self.roles["score"])
@@ -161,7 +161,7 @@ class _Reading(Cells):
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
 
-    def by_criterion(self) -> Scored:
+    def by_criterion(self) -> ScoreRecords:
         """Parse a table with one column per criterion."""
         chosen = list(self.wanted.dimensions or ())
         numeric = [name for name in self.free() if self.is_number(name)]
@@ -189,7 +189,7 @@ class _Reading(Cells):
             judges, np.tile(judge, k), dimensions, np.repeat(np.arange(k), n), scores, np.tile(np.arange(n), k)
         )
 
-    def by_judge(self) -> Scored:
+    def by_judge(self) -> ScoreRecords:
         """Parse a table with one column per judge."""
         columns = sorted(self.wanted.judges or [name for name in self.free() if maker_of(name) or is_person(name)])
         self.problems.refuse()
@@ -217,7 +217,7 @@ class _Reading(Cells):
     def _gather(
         self, judges: Sequence[str], judge: Ints, dimensions: Sequence[str], dimension: Ints, scores: Floats,
         rows: Ints,
-    ) -> Scored:  # fmt: skip
+    ) -> ScoreRecords:  # fmt: skip
         """Group scores into one record for each item, agent, judge and trial."""
         agents, agent = self.coded("agent", name=True)
         items, item = self.coded("item" if "item" in self.roles else "trajectory")
@@ -258,7 +258,7 @@ class _Reading(Cells):
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
         matrix = np.full((records.size, len(dimensions)), np.nan)
         matrix[at[~again], d[~again]] = scores[~again]
-        return Scored(
+        return ScoreRecords(
             items, item[first], agents, agent[first], list(judges), judge[first], trial[first] + 1, list(dimensions),
             matrix, rows[first],
         )  # fmt: skip
@@ -295,7 +295,7 @@ class _Reading(Cells):
         self.filled.append(f"{n:,} result{'s' * (n != 1)} given more than once (up to {most} times), read as trials")
         return trial
 
-    def finish(self, shape: Shape, scored: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
+    def finish(self, shape: Layout, scored: ScoreRecords, orders: Mapping[str, PairOrders]) -> ScoresRead:
         """Build the result: the table in the documented columns, with roles, notes and choices."""
         choices = self.choices
         judges = () if shape == "one column a judge" else self.wanted.judges or ()
@@ -348,7 +348,7 @@ class _Reading(Cells):
             {name: one for name, one in orders.items() if name in chosen}, scored.row, people, pi, pi_by if pi else "",
         )  # fmt: skip
 
-    def _scale(self, scored: Scored) -> tuple[float, float]:
+    def _scale(self, scored: ScoreRecords) -> tuple[float, float]:
         """Return the declared scale, or the smallest known one whose ends both occur in the scores."""
         scores = scored.scores
         column = self.roles.get("score", listed(scored.dimensions))
@@ -406,13 +406,13 @@ class _Reading(Cells):
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
 
-    def _place(self, scored: Scored, record: int, criterion: int) -> str:
+    def _place(self, scored: ScoreRecords, record: int, criterion: int) -> str:
         """Format the place of a score: its row, and the column of the score, criterion or judge."""
         names = ("score", scored.dimensions[criterion], scored.judges[scored.judge[record]])
         known = (name for name in names if name in self.roles or name in self.rows.column_names)
         return self.at(int(scored.row[record]), next(known, ""))
 
-    def _families(self, scored: Scored) -> tuple[dict[str, str], bool]:
+    def _families(self, scored: ScoreRecords) -> tuple[dict[str, str], bool]:
         """Return each judge's vendor from the options, a column, or its name, else itself; True if all are known."""
         given = dict(self.wanted.family)
         self.unknown("--family", "judge or agent", given, sorted({*scored.judges, *scored.agents}))
@@ -437,7 +437,7 @@ class _Reading(Cells):
             self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
         return makers, not unknown
 
-    def _by_owner(self, role: str, scored: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
+    def _by_owner(self, role: str, scored: ScoreRecords, code: Ints, names: Sequence[str]) -> dict[str, str]:
         """Return a column's value for each judge or agent; two different values are noted."""
         if role not in self.roles:
             return {}
@@ -453,7 +453,7 @@ class _Reading(Cells):
             firsts[name] = word, row
         return {name: word for name, (word, _) in firsts.items()}
 
-    def _table(self, scored: Scored, families: Mapping[str, str]) -> pa.Table:
+    def _table(self, scored: ScoreRecords, families: Mapping[str, str]) -> pa.Table:
         """Build the documented columns."""
 
         def names(words: Sequence[str], codes: Ints) -> Any:
@@ -516,7 +516,7 @@ class _Reading(Cells):
         return pa.table(columns)
 
     def _people(
-        self, table: pa.Table, scored: Scored, scale: tuple[float, float]
+        self, table: pa.Table, scored: ScoreRecords, scale: tuple[float, float]
     ) -> dict[str, dict[tuple[str, str], float]]:
         """Return people's grades of each answer; two different grades of one person for one answer are noted."""
         grades: dict[str, dict[tuple[str, str], float]] = {}
@@ -550,7 +550,7 @@ class _Reading(Cells):
         column = self.column(role)
         return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
 
-    def _lengths(self, scored: Scored, place: Ints) -> Ints | None:
+    def _lengths(self, scored: ScoreRecords, place: Ints) -> Ints | None:
         """Return the words of each record's text; None without a column, or if it differs between rows of an answer."""
         if "length" in self.roles:
             self.used.add(self.roles["length"])

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.rows import Recognised, Rows, Where, leave_out, read
+from assaymark.rows import FileRows, PlaceOf, Recognised, leave_out, read
 
-__all__ = ["FORMATS", "Format", "Rows", "read_rows"]
+__all__ = ["FORMATS", "FileRows", "Format", "read_rows"]
 
 Object = Mapping[str, Any]
-Made = Iterator[tuple[int, dict[str, Any]]]
+RowStream = Iterator[tuple[int, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Format:
     said: str
     needs: tuple[str, ...]
     looks: Callable[[Any], bool]
-    to_rows: Callable[[Any, str], Made]
+    to_rows: Callable[[Any, str], RowStream]
 
 
 FORMATS: list[Format] = []
@@ -51,11 +51,11 @@ def _has(tree: Any, *keys: str) -> bool:
 
 def _format(
     name: str, reads: str, note: str = "", needs: str = "", looks: Callable[[Any], bool] | None = None
-) -> Callable[[Callable[[Any, str], Made]], None]:
+) -> Callable[[Callable[[Any, str], RowStream]], None]:
     """Decorator that adds a tool's format to `FORMATS`; ``reads`` and ``needs`` are keys separated by spaces."""
     keys = tuple(needs.split())
 
-    def add(to_rows: Callable[[Any, str], Made]) -> None:
+    def add(to_rows: Callable[[Any, str], RowStream]) -> None:
         test = looks or (lambda tree: _has(tree, *keys))
         FORMATS.append(Format(name, frozenset(reads.split()), note, keys, test, to_rows))
 
@@ -64,7 +64,7 @@ def _format(
 
 def read_rows(
     source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
-) -> Rows:
+) -> FileRows:
     """Read the rows of a file of any supported kind, or of a folder with logs of one tool."""
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name, keep_going=keep_going)
@@ -91,13 +91,13 @@ def read_rows(
             rows = read(json.dumps([row for _, row in flat]).encode(), name)
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
             notes, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
-            return Rows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
+            return FileRows(name, rows.table, line, "record", FORMATS[0].name, notes, sha256)
     return read(source, name, nested, recognise, delimiter, keep_going)
 
 
-def _folder(path: Path, name: str, keep_going: bool) -> Rows:
+def _folder(path: Path, name: str, keep_going: bool) -> FileRows:
     """Read all logs of one tool in a folder and its subfolders; other files are listed in a note."""
-    logs: list[Rows] = []
+    logs: list[FileRows] = []
     beside: list[str] = []
     for file in sorted(path.rglob("*")):
         if file.is_file() and any(suffix in (".eval", ".json", ".jsonl", ".ndjson") for suffix in file.suffixes):
@@ -118,7 +118,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
     sizes = np.cumsum([0, *map(len, logs)])
     notes = dict.fromkeys(line for rows in logs for line in rows.said)
     notes |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
-    return Rows(
+    return FileRows(
         name, pa.concat_tables([rows.table for rows in logs], promote_options="default"),
         np.concatenate([rows.line for rows in logs]), logs[0].unit, logs[0].format, tuple(notes),
         hashlib.sha256("".join(rows.sha256 for rows in logs).encode()).hexdigest(),
@@ -126,7 +126,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
     )  # fmt: skip
 
 
-def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recognised | None:
+def _recognise(tree: Any, where: PlaceOf, *, name: str, keep_going: bool) -> Recognised | None:
     """Convert a JSON tree of one of `FORMATS` to rows; None if none matches."""
     tool = next((kind for kind in FORMATS if kind.looks(tree)), None)
     if tool is None:
@@ -174,7 +174,7 @@ def _turn(record: Object) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _counted(rows: list[tuple[int, dict[str, Any]]]) -> Made:
+def _counted(rows: list[tuple[int, dict[str, Any]]]) -> RowStream:
     """Yield rows with trial numbers, which count repeats of one item, agent and judge."""
     seen: Counter[tuple[Any, ...]] = Counter()
     for _, row in rows:
@@ -202,7 +202,7 @@ def _ended(status: Any) -> tuple[str, ...]:
     return () if status == "success" else (f"its run ended with status {str(status)!r:.40}; samples may be missing",)
 
 
-def _inspect_rows(log: Any) -> Made:
+def _inspect_rows(log: Any) -> RowStream:
     """Yield the scores of an Inspect AI log; C, I, P and N are 1, 0, 0.5 and 0, as in its accuracy."""
     for place, sample in enumerate(log.samples or ()):
         for scorer, score in (sample.scores or {}).items():
@@ -222,7 +222,7 @@ def _inspect_rows(log: Any) -> Made:
     looks=lambda tree: isinstance(tree, dict) and {"eval", "samples", "status"} <= tree.keys()
     and isinstance(tree["eval"], dict),
 )  # fmt: skip
-def _inspect(tree: Any, name: str) -> Made:
+def _inspect(tree: Any, name: str) -> RowStream:
     yield from _inspect_rows(_inspect_log(tree, name))
 
 
@@ -237,7 +237,7 @@ def _results(tree: Any) -> list[Any]:
     "promptfoo results", "results provider prompt promptIdx testIdx vars testCase gradingResult success score",
     "assertions are read as judges", looks=lambda tree: _has(_results(tree), "provider", "prompt", "success", "score"),
 )  # fmt: skip
-def _promptfoo(tree: Any, _: str) -> Made:
+def _promptfoo(tree: Any, _: str) -> RowStream:
     """Yield promptfoo rows: an agent is a provider (with prompt if several), a judge an assertion's metric or type."""
     results = _results(tree)
     prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
@@ -267,7 +267,7 @@ def _promptfoo(tree: Any, _: str) -> Made:
     "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position",
     "instruction generator_1 generator_2 preference",
 )  # fmt: skip
-def _alpaca(tree: Sequence[Object], _: str) -> Made:
+def _alpaca(tree: Sequence[Object], _: str) -> RowStream:
     """Yield AlpacaEval rows: preference 1 is output_1, 2 output_2, 1.5 (0 in old files) a tie, others are weighted."""
     items: dict[str, int] = {}
     for place, record in enumerate(tree):
@@ -288,7 +288,7 @@ def _alpaca(tree: Sequence[Object], _: str) -> Made:
     "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline",
     "games model judge",
 )  # fmt: skip
-def _arena_hard(tree: Sequence[Object], _: str) -> Made:
+def _arena_hard(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
         model, baseline = str(record["model"]), str(record.get("baseline") or "baseline")
         for order, game in enumerate(record["games"], start=1):
@@ -306,7 +306,7 @@ def _arena_hard(tree: Sequence[Object], _: str) -> Made:
     "MT-Bench pairwise judgments", "judge turn", "winners name models, and game 2 shows model_2 first",
     "question_id model_1 model_2 g1_winner g2_winner",
 )  # fmt: skip
-def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
+def _mt_bench_pair(tree: Sequence[Object], _: str) -> RowStream:
     for place, record in enumerate(tree):
         names, turn = {"model_1": str(record["model_1"]), "model_2": str(record["model_2"])}, _turn(record)
         for order, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
@@ -319,7 +319,7 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
 
 
 @_format("MT-Bench single judgments", "turn", needs="question_id model judge score judgment")
-def _mt_bench_single(tree: Sequence[Object], _: str) -> Made:
+def _mt_bench_single(tree: Sequence[Object], _: str) -> RowStream:
     """Yield MT-Bench rows; FastChat's score of -1 is an unreadable reply."""
     for place, record in enumerate(tree):
         score, turn = record["score"] if record["score"] != -1 else None, _turn(record)
@@ -338,7 +338,7 @@ _HARNESS: Final = frozenset({
     "metrics are read as judges, and the system is called after the folder that holds the file",
     "doc_id filtered_resps",
 )  # fmt: skip
-def _harness(tree: Sequence[Object], name: str) -> Made:
+def _harness(tree: Sequence[Object], name: str) -> RowStream:
     """Yield rows of ``MODEL/samples_TASK_TIME.jsonl``, in which only the folder names the model."""
     path = Path(name)
     agent = path.parent.name or path.name.split(".")[0]
@@ -358,7 +358,7 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     "OpenAI evals log", "spec sample_id type data run_id event_id", "matches and metrics are read as judges",
     looks=lambda tree: _has(tree, "spec") or _has(tree, "run_id", "event_id", "sample_id", "type"),
 )  # fmt: skip
-def _openai_evals(tree: Sequence[Object], _: str) -> Made:
+def _openai_evals(tree: Sequence[Object], _: str) -> RowStream:
     """Yield rows of match events (1 or 0) and metrics events, in which each number is a judge."""
     spec: Object = next((event["spec"] for event in tree if isinstance(event.get("spec"), dict)), {})
     agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))

@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
 from assaymark.importers.read import ShapeError, as_shape
-from assaymark.importers.report import Findings
+from assaymark.importers.report import TableProblems
 from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, coded, shown_swapped
-from assaymark.importers.tables import Rows, read_rows
+from assaymark.importers.tables import FileRows, read_rows
 from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, dense, joined, sorted_codes
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
@@ -150,7 +150,7 @@ def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
     return verdict_map(source, **read_toml(text, source))
 
 
-def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[str, str]:
+def find_columns(rows: FileRows, mapping: VerdictMap, findings: TableProblems) -> dict[str, str]:
     """Return the column of each field; missing ones are added to ``findings``, with the closest column."""
     header = rows.table.column_names
     fields: dict[str, str] = {}
@@ -194,7 +194,7 @@ def find_columns(rows: Rows, mapping: VerdictMap, findings: Findings) -> dict[st
     return fields
 
 
-def is_there(rows: Rows, column: str, field: str, findings: Findings) -> bool:
+def is_there(rows: FileRows, column: str, field: str, findings: TableProblems) -> bool:
     """True if a file has a column; otherwise a problem is added to ``findings``."""
     try:
         rows.column(column)
@@ -233,7 +233,7 @@ def read_verdicts(
     mapping = mapping or VerdictMap()
     name = str(source)
     rows = read_rows(Path(source) if data is None else data, name, delimiter=mapping.delimiter, keep_going=keep_going)
-    findings = Findings(name)
+    findings = TableProblems(name)
     fields = find_columns(rows, mapping, findings)
     filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", findings)]
     findings.refuse()
@@ -253,7 +253,7 @@ def read_verdicts(
         findings.add("filter", "no row passes every filter")
     findings.refuse()
     places = np.flatnonzero(keep)
-    calls = _Calls(rows, fields, places, mapping, findings)
+    calls = _CallColumns(rows, fields, places, mapping, findings)
     key, chosen = calls.once()
     notes, again = rows.said, calls.line.size - chosen.size
     like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
@@ -293,13 +293,15 @@ def _then(first: Coded, second: Coded) -> tuple[Any, Ints]:
     return pa.concat_arrays([first.words, second.words]), second.codes + len(first.words)
 
 
-class _Calls:
+class _CallColumns:
     """The readable rows, one per call in file order, as names and columns of codes.
 
     ``second`` is the mask of rows whose contents were shown in swapped order, or None.
     """
 
-    def __init__(self, rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: Findings) -> None:
+    def __init__(
+        self, rows: FileRows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: TableProblems
+    ) -> None:
         self.mapping, self.found, self.unit, self.line = mapping, found, rows.unit, rows.line[kept]
         columns = self._columns(rows, fields, kept)
         self.judges, (self.judge,) = sorted_codes([columns["judge"]])
@@ -340,7 +342,7 @@ class _Calls:
         self._only(good & ~null)
         self._pair_up()
 
-    def _columns(self, rows: Rows, fields: Mapping[str, str], places: Ints) -> dict[str, Coded]:
+    def _columns(self, rows: FileRows, fields: Mapping[str, str], places: Ints) -> dict[str, Coded]:
         """Return the columns of the selected rows; two verdicts in one row become two calls."""
         columns = {}
         for field, column in fields.items():

@@ -15,7 +15,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm, Section, cells, members, row, shown
+from assaymark.prompting import Block, Parsed, PromptTemplate, Rejected, ReplyForm, Section, cells, members, row, shown
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
@@ -57,15 +57,15 @@ class PlannedCall(Generic[About, A]):
         call = CallSpec.to(judge, messages, template.sha256, shared_text(form.schema), trial, order)
         return cls(call, judge, about, form)
 
-    def read(self, reply: Reply) -> Read[A]:
+    def read(self, reply: Reply) -> Parsed[A]:
         """Parse a reply; a refused or truncated reply is reported as such, whatever its text."""
         if reply.finish == "refusal":
-            return Read("refused", None, "the model refused to answer")
+            return Parsed("refused", None, "the model refused to answer")
         if reply.finish == "length":
-            return Read("truncated", None, "cut off at the length limit")
+            return Parsed("truncated", None, "cut off at the length limit")
         if reply.finish == "failed" and self.form.failures:
             reason = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
-            return Read("failed", None, reason)
+            return Parsed("failed", None, reason)
         return self.form.parse(reply.text)
 
     def asks_again(self, reply: Reply) -> bool:

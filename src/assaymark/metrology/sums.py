@@ -19,7 +19,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import Pair
 from assaymark.metrology.scores import weight_problems, weight_shares
-from assaymark.plan import Missing
+from assaymark.plan import MissingLimits
 from assaymark.protocol import SCALE, Scale
 
 _LARGEST_TABLES: Final = 1 << 24  # cells of contingency tables, 128 MB
@@ -111,7 +111,7 @@ class ScoreSums:
         """Compute `ScoreTable.missing`; every row counts as a requested reply."""
         return missing_shares(self.layout.judges, self.agents, self.replies)
 
-    def excess(self, allowed: Missing) -> dict[str, str]:
+    def excess(self, allowed: MissingLimits) -> dict[str, str]:
         """Compute `ScoreTable.excess`."""
         return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 

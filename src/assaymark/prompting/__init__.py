@@ -162,7 +162,7 @@ ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Generic[A]):
+class Parsed(Generic[A]):
     """Result of parsing a reply: the answer if ``state`` is ok, else the reason as a short printable line."""
 
     state: ReplyState
@@ -184,14 +184,14 @@ class ReplyForm(Generic[A]):
     most: int
     failures: bool = False
 
-    def parse(self, text: str) -> Read[A]:
+    def parse(self, text: str) -> Parsed[A]:
         """Parse a reply as strict JSON, with or without a code fence; never raises, whatever ``text`` is."""
         if len(text) > self.most:
-            return Read("invalid", None, f"longer than {self.most} characters (got {len(text)})")
+            return Parsed("invalid", None, f"longer than {self.most} characters (got {len(text)})")
         try:
-            return Read("ok", self.check(strict_reply(text)))
+            return Parsed("ok", self.check(strict_reply(text)))
         except Rejected as exc:
-            return Read("invalid", None, str(exc))
+            return Parsed("invalid", None, str(exc))
 
 
 # Word lists, and the texts of a decision that are judged

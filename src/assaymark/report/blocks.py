@@ -130,35 +130,35 @@ class MeasurementIndex:
         cached: T = self.made[key]
         return cached
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
+    def get(self, name: str, **labels: str) -> Measurement | None:
         """The measurement with exactly these labels; None if there is none."""
         return self.by_id.get(measurement_id(name, labels))
 
-    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
+    def all(self, name: str, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels."""
         wanted, items = labels.items(), self.by_name.get(name, ())
         return self.once(
-            ("every", name, *wanted),
+            ("all", name, *wanted),
             lambda: [item for item in items if all(item.labels.get(label) == is_ for label, is_ in wanted)],
         )
 
     def known(self, name: str, **labels: str) -> list[KnownValue]:
-        """Those of `every` that have a value."""
-        return [item for item in self.every(name, **labels) if known(item)]
+        """Those of `all` that have a value."""
+        return [item for item in self.all(name, **labels) if known(item)]
 
     def value(self, name: str, **labels: str) -> float | None:
         """The value of a measurement; None if it is undefined or was not measured."""
-        measurement = self.one(name, **labels)
+        measurement = self.get(name, **labels)
         return None if measurement is None else measurement.value
 
-    def to(self, item: Measurement | None, text: str) -> str:
+    def link(self, item: Measurement | None, text: str) -> str:
         """The text, linked to the row of a measurement that has a value and a row; otherwise plain."""
         href = self.links.get(item.id) if known(item) else None
         return text if href is None else Linked(text, href)
 
-    def says(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
+    def linked(self, item: Measurement | None, form: Callable[[KnownValue], str] = estimate) -> str:
         """A measurement in the given form, linked to its row; if it has no value, the reason in words."""
-        return self.to(item, form(item)) if known(item) else shown(item)
+        return self.link(item, form(item)) if known(item) else shown(item)
 
 
 def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:

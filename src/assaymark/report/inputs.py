@@ -188,10 +188,10 @@ class RunIndex(MeasurementIndex):
         """The aggregate, then the rubric's dimensions in rubric order."""
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
 
-    def shown(self, name: str, digits: int = 2, **labels: str) -> str:
+    def linked_value(self, name: str, digits: int = 2, **labels: str) -> str:
         """A value, linked to its row, or the reason why there is none in words."""
-        item = self.one(name, **labels)
-        return self.to(item, shown(item, digits))
+        item = self.get(name, **labels)
+        return self.link(item, shown(item, digits))
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
         """The measurement of a kind for the two agents of a claim, whichever of them is higher."""
@@ -200,8 +200,8 @@ class RunIndex(MeasurementIndex):
 
     def contrast(self, on: str, agent: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
         """The contrast of two agents on a dimension; ``name`` may select that of another judge."""
-        direct = self.one(name, dimension=on, high=agent, low=other, **labels)
-        return direct or self.one(name, dimension=on, high=other, low=agent, **labels)
+        direct = self.get(name, dimension=on, high=agent, low=other, **labels)
+        return direct or self.get(name, dimension=on, high=other, low=agent, **labels)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty if no record names it."""
@@ -270,7 +270,7 @@ class RunIndex(MeasurementIndex):
         """The verdicts about control cells, by claim id."""
         return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
 
-    def needed(self, dimension: str) -> float:
+    def alpha(self, dimension: str) -> float:
         """The significance level for adjusted p-values of rankings on a score. Dimensions claimed beside the aggregate
         share alpha with it, and get all of it once every pair on the aggregate is significant."""
         inference = self.study.inference
@@ -334,10 +334,10 @@ class Tier:
         return ordinal_span(*self.ranks)
 
 
-def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
+def tiers(index: RunIndex, dimension: str) -> tuple[Tier, ...]:
     """The tiers on one score from high to low; a single tier if no cut is supported."""
-    groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
-    orders, listed, rank = supported_orders(book, dimension), list[Tier](), 1
+    groups = index.summary.tiers.get(dimension) or ((index.agents,) if index.agents else ())
+    orders, listed, rank = supported_orders(index, dimension), list[Tier](), 1
     for group in groups:
         around = [level for pair, level in orders.items() if len(set(pair) & set(group)) == 1]
         listed.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
@@ -345,19 +345,19 @@ def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
     return tuple(listed)
 
 
-def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
+def supported_orders(index: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
     """The level of every pair whose order is supported, by (higher, lower)."""
-    supported = (v for v in book.on(dimension, "pair") if v.publication_level != "no-claim")
+    supported = (v for v in index.on(dimension, "pair") if v.publication_level != "no-claim")
     return {(v.claim.subjects[0], v.claim.subjects[1]): v.publication_level for v in supported}
 
 
-def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
+def judged_range(index: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
     """The lowest and the highest score that a single judge gives an agent; None for fewer than two judges. It is shown
     in place of a score for agents that cannot be ranked."""
-    levels = [item.value for item in book.known("single.level", dimension=dimension, agent=agent)]
+    levels = [item.value for item in index.known("single.level", dimension=dimension, agent=agent)]
     return (min(levels), max(levels)) if len(levels) > 1 else None
 
 
-def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
+def ranked_alone(index: RunIndex, dimension: str) -> dict[str, Tier]:
     """The tiers of one agent, by agent: those that may have a rank and a score of their own."""
-    return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.ranked}
+    return {tier.agents[0]: tier for tier in tiers(index, dimension) if tier.ranked}

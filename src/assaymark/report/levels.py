@@ -31,34 +31,34 @@ _RULES: Final = {
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
-def said_levels(book: RunIndex) -> tuple[b.ClaimList, ...]:
+def said_levels(index: RunIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order, each with its first claims by score and name: a page must not be sorted by an order
     that it does not support."""
     levels = []
     for level in LEVELS:
-        mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
-        quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
-        groups, left = withheld_groups(book) if level == "no-claim" else (), len(mine) - len(quotes)
+        mine = [v for v in ordered_verdicts(index) if v.publication_level == level != "no-claim"]
+        quotes = tuple(said_claim(index, verdict) for verdict in mine[: _SHOWN + _MORE])
+        groups, left = withheld_groups(index) if level == "no-claim" else (), len(mine) - len(quotes)
         rest = f"{count(left)} more on the page." if left else ""
         levels.append(b.ClaimList(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(levels)
 
 
-def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
+def said_claim(index: RunIndex, verdict: Verdict, id_: str = "") -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
-    statement, study = prose(verdict.claim.statement, 400), book.study
-    condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
+    statement, study = prose(verdict.claim.statement, 400), index.study
+    condition = " ".join(filter(None, (built_in_words(index, verdict), prose(verdict.condition or "", 1200))))
     conditions = f"{condition} {amended_words(verdict.amended)}".strip()
-    copy = copied(statement, conditions, study.title or study.name, book.run.locked_at, verdict.plan_hash)
+    copy = copied(statement, conditions, study.title or study.name, index.run.locked_at, verdict.plan_hash)
     return b.ClaimQuote(verdict.publication_level, statement, condition, copy, id_)
 
 
-def built_in_words(book: RunIndex, verdict: Verdict) -> str:
+def built_in_words(index: RunIndex, verdict: Verdict) -> str:
     """The statement that a claim's judges or agents are built in; control texts have no agents."""
-    graders = {planted.name for planted in book.run.reference_panel}
-    makers = {agent.name for agent in book.run.reference_agents}
-    agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
-    judges = {judge.name: judge.name in graders for judge in book.study.judges}
+    graders = {planted.name for planted in index.run.reference_panel}
+    makers = {agent.name for agent in index.run.reference_agents}
+    agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in index.agents}
+    judges = {judge.name: judge.name in graders for judge in index.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
 
 
@@ -68,16 +68,16 @@ def amended_words(fields: Sequence[str]) -> str:
     return f"Made under a plan amended after its lock: {named}." if named else ""
 
 
-def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
+def ordered_verdicts(index: RunIndex) -> tuple[Verdict, ...]:
     """Every verdict: the aggregate first, then the dimensions; sorted by kind, then by name."""
-    order = {name: at for at, name in enumerate(book.dimensions)}
+    order = {name: at for at, name in enumerate(index.dimensions)}
 
     def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
         claim = verdict.claim
         at = order.get(claim.dimension, len(order))
         return at, claim.dimension, KIND_NAMES.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
-    return book.once(("ordered",), lambda: tuple(sorted(book.run.verdicts, key=place)))
+    return index.once(("ordered",), lambda: tuple(sorted(index.run.verdicts, key=place)))
 
 
 def rule_words(rule: str) -> str:
@@ -88,18 +88,18 @@ def rule_words(rule: str) -> str:
 # --- unsupported claims in groups, with the numbers that stop them, and never the direction of a difference -----------
 
 
-def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
+def withheld_groups(index: RunIndex) -> tuple[b.WithheldGroup, ...]:
     """Unsupported claims in groups by score: aggregate and controls first, then the dimensions in rubric order."""
-    dimensions = book.dimensions
-    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(dimensions))
+    dimensions = index.dimensions
+    others = sorted({v.claim.dimension for v in index.run.verdicts if kind_of(v.claim) != "cell"} - set(dimensions))
     groups: list[b.WithheldGroup] = []
     for dimension in (*dimensions, *others):
         firsts, pairs, close = (
-            [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
+            [v for v in index.on(dimension, kind) if v.publication_level == "no-claim"]
             for kind in ("first", "pair", "within")
         )
         where, withheld = score_words(dimension), list[tuple[str, list[Verdict]]]()
-        if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
+        if firsts and pairs and len(firsts) + len(pairs) == len(index.on(dimension, "first", "pair")):
             withheld.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
         else:
             # Pairs that share agents, as groups; the groups and their pairs in alphabetical order.
@@ -118,26 +118,26 @@ def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
                 some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
                 withheld.append((f"{what} {t.listing(some)} on {where}.", part))
             if firsts:
-                partly = len(firsts) < len(book.on(dimension, "first"))
+                partly = len(firsts) < len(index.on(dimension, "first"))
                 withheld.append((f"A first rank for any {'other agent' if partly else 'agent'} on {where}.", firsts))
         if close:
             text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
             withheld.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
-        groups += [b.WithheldGroup(text, _why(book, part), len(part)) for text, part in withheld]
-        for v in book.cells if dimension == AGGREGATE else ():
+        groups += [b.WithheldGroup(text, _why(index, part), len(part)) for text, part in withheld]
+        for v in index.cells if dimension == AGGREGATE else ():
             if v.publication_level == "no-claim":
-                stops = [check for check in checked(book, v)[0] if check.effect == "stops"]
+                stops = [check for check in checked(index, v)[0] if check.effect == "stops"]
                 why = tuple(part for stop in stops
                             for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
                 groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
     return tuple(groups)
 
 
-def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
+def _why(index: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     """The first check that stops some claims on one score, with its number; never which agent is ahead."""
     stops = [set(stopping(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
-        return (("Agreement: ", False), (str(agreement_words(book, verdicts[0])), True), (". ", False))
+        return (("Agreement: ", False), (str(agreement_words(index, verdicts[0])), True), (". ", False))
     pairs = [v for v in verdicts if kind_of(v.claim) != "first"]
     if not pairs:
         return (("No lead over every other agent is supported. ", False),)
@@ -149,15 +149,15 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         parts.extend(((subject + lead, False), (bound, True), (tail, False)))
 
     untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
-    clear = [v for v in pairs if v not in untested and is_significant(book, v)]
+    clear = [v for v in pairs if v not in untested and is_significant(index, v)]
     if untested:
-        states = {t.state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
+        states = {t.state_words(m) for v in untested if (m := index.pair("contrast", v)) is not None}
         why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
         part(untested, "", "cannot be tested", f"{why}. ")
     if unresolved := [v for v in pairs if v not in untested and v not in clear]:
         ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
         order = unresolved[0].claim.asserts_order
-        level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
+        level = index.alpha(unresolved[0].claim.dimension) if order else index.study.inference.alpha
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
         tail = f": {which} {t.p_words(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
         many = "is " if only or len(unresolved) == 1 else "are "
@@ -177,22 +177,22 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         ps = [v.p_adjusted for v in resting if v.p_adjusted is not None]
         rest, needed = (
             "rests" if only or len(resting) == 1 else "rest",
-            t.alpha(book.needed(resting[0].claim.dimension)),
+            t.alpha(index.alpha(resting[0].claim.dimension)),
         )
         tail = f"; without them adjusted {t.p_words(min(ps))}, {needed} needed. " if ps else ". "
-        if not any(book.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
+        if not any(index.pair("recusal.contrast", v) for v in resting):  # the conflict is in other orders
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
-    parts += outside_words(book, clear)
+    parts += outside_words(index, clear)
     for field, phrase in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
         if any(field in fields for fields in stops):
             parts += [(phrase, True), (". ", False)]
     return tuple(parts)
 
 
-def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
+def outside_words(index: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
     """For how many pairs the held-out judge finds a difference, never in which direction; empty if it was not asked."""
-    asked = [m for v in pairs if (m := book.pair("probe.contrast", v)) is not None and t.bounds_of(m)]
+    asked = [m for v in pairs if (m := index.pair("probe.contrast", v)) is not None and t.bounds_of(m)]
     if len(asked) < 2:
         return [(f"The held-out judge finds {found_words(m)}. ", False) for m in asked]
     alike = sum(not finds(m) for m in asked)
@@ -210,29 +210,29 @@ of the tier, and the range is empty if the agent has a score of its own; the sco
 range of judges was measured) and its bounds; and the reason for the tier."""
 
 
-def board(book: RunIndex) -> tuple[BoardRow, ...]:
+def board(index: RunIndex) -> tuple[BoardRow, ...]:
     """The tiers of the overall score from high to low, as rows of the leaderboard."""
     rows: list[BoardRow] = []
-    possible, orders = book.summary.ranks.get(AGGREGATE, {}), supported_orders(book, AGGREGATE)
-    for tier in tiers(book, AGGREGATE):
-        ends, alone = tier_ends(book, tier), tier.ranked
-        effect = effect_of(book, tier.agents[0]) if alone else None
+    possible, orders = index.summary.ranks.get(AGGREGATE, {}), supported_orders(index, AGGREGATE)
+    for tier in tiers(index, AGGREGATE):
+        ends, alone = tier_ends(index, tier), tier.ranked
+        effect = effect_of(index, tier.agents[0]) if alone else None
         score, limits = None if ends is None else span(*ends), ""
         if known(effect) and ends is not None:
             whole, _, rest = t.interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
-            score, limits = book.to(effect, whole), f"({rest}"
+            score, limits = index.link(effect, whole), f"({rest}"
         elif alone and score is None:
             score = shown(effect)
         agents = []
         for agent in tier.agents:
             here = possible.get(agent, tier.ranks)
             # What the judges give it, from lowest to highest.
-            judged = None if alone else judged_range(book, AGGREGATE, agent)
-            spread = "" if judged is None else book.to(effect_of(book, agent), span(*judged))
+            judged = None if alone else judged_range(index, AGGREGATE, agent)
+            spread = "" if judged is None else index.link(effect_of(index, agent), span(*judged))
             own = "" if here == tier.ranks else t.ordinal_span(*here)
-            agents.append((clean(agent, 80), book.family(agent), own, spread))
+            agents.append((clean(agent, 80), index.family(agent), own, spread))
         # What places a tier, or what stops the orders inside it.
-        about = [v for v in book.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
+        about = [v for v in index.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
             placing = sum(tier.agents[0] in pair for pair in orders)
             why = f"Ranked by {t.counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
@@ -244,15 +244,15 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
             if stopped := sorted({field for v in about for field in stopping(v)}):
                 why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
             if about and all("agreement" in stopping(v) for v in about):
-                why = f"The judges do not agree: {agreement_words(book, about[0])}"
+                why = f"The judges do not agree: {agreement_words(index, about[0])}"
         rows.append((tier, agents, score, limits, why))
     return tuple(rows)
 
 
-def board_section(book: RunIndex) -> b.Section:
+def board_section(index: RunIndex) -> b.Section:
     """The leaderboard as a table, with a note on the method of its numbers."""
-    level, rows = percent(book.study.inference.level), []
-    for tier, agents, given, bounds, why in board(book):
+    level, rows = percent(index.study.inference.level), []
+    for tier, agents, given, bounds, why in board(index):
         who: list[b.Inline] = []
         for name, family, ranks, judged in agents:
             details: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
@@ -267,36 +267,36 @@ def board_section(book: RunIndex) -> b.Section:
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
         "can have where these are fewer."
     )
-    effects = [m for agent in book.agents if known(m := effect_of(book, agent))]
+    effects = [m for agent in index.agents if known(m := effect_of(index, agent))]
     method = "No score was measured."
     if effects:
         sizes = sorted({m.n for m in effects})
         each = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
         method = (
-            f"Scores run from {book.study.scale_text}. Method: {clean(effects[0].method, 160)}. {each} "
+            f"Scores run from {index.study.scale_text}. Method: {clean(effects[0].method, 160)}. {each} "
             f"{clean(effects[0].n_of, 40)} an agent. Level of the intervals: "
-            f"{percent(effects[0].level or book.study.inference.level)}."
+            f"{percent(effects[0].level or index.study.inference.level)}."
         )
     note = (
         f"{method} A number over a dotted line links to its measurement. ",
         b.Linked("Every measurement with its denominator", "measurements.html"), ".",
     )  # fmt: skip
-    heads = ("Rank", "Agent", f"Panel score, {book.study.scale_text}, with {level} interval", "Verdict")
+    heads = ("Rank", "Agent", f"Panel score, {index.study.scale_text}, with {level} interval", "Verdict")
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board")
     return b.Section("board", "Who is ahead?", lead, (table, *b.notes([note])))
 
 
-def effect_of(book: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
+def effect_of(index: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
     """The measured score of an agent."""
-    return book.one("score.effect", dimension=dimension, agent=agent)
+    return index.get("score.effect", dimension=dimension, agent=agent)
 
 
-def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
+def tier_ends(index: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
     """The lowest and the highest bound of the tier's intervals; points alone would show the difference of two agents.
     The ends are clipped to the scale. Without intervals they are the lowest and the highest score that a single judge
     gives."""
-    means = [m for agent in tier.agents if known(m := effect_of(book, agent, dimension))]
+    means = [m for agent in tier.agents if known(m := effect_of(index, agent, dimension))]
     ends = [end for m in means for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
-    ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
-    lowest, highest = book.study.scale
+    ends = ends or [end for agent in tier.agents for end in judged_range(index, dimension, agent) or ()]
+    lowest, highest = index.study.scale
     return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None

@@ -128,9 +128,9 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
+def ledger_rows(index: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[TableRow, ...]:
     """All numbers of all rationales, by time of the decision, then by agent, record and position in the text."""
-    decisions = {d.record_id: d for d in book.run.decisions}
+    decisions = {d.record_id: d for d in index.run.decisions}
 
     def order(evidence: Evidence) -> tuple[float, str, str, int, int]:
         source = decisions.get(evidence.decision)
@@ -138,7 +138,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         return when, source.agent.id if source else "", evidence.decision, evidence.part, evidence.start
 
     rows: list[TableRow] = []
-    for item in sorted(book.run.evidence, key=order):
+    for item in sorted(index.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
         rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
@@ -163,9 +163,9 @@ def written_number(value: float, unit: str) -> str:
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def evidence_section(book: RunIndex) -> b.Section:
+def evidence_section(index: RunIndex) -> b.Section:
     """The section on the numbers in the rationales: their states overall and by agent."""
-    evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
+    evidence, agents = index.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in index.run.decisions}
     by_agent: dict[str, Counter[EvidenceState]] = {}
     for mention in evidence:
         by_agent.setdefault(agents.get(mention.decision, "unknown"), Counter())[mention.state] += 1
@@ -177,9 +177,9 @@ def evidence_section(book: RunIndex) -> b.Section:
         """Measured shares by state with their words; where a share was not measured, it is counted from the rows."""
         by_state, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
         for state in STATES:
-            item = book.one("evidence.share", state=state, **labels)
+            item = index.get("evidence.share", state=state, **labels)
             value = item.value if known(item) else seen.get(state, 0) / max(total, 1)
-            by_state[state] = value, book.to(item, percent(value))
+            by_state[state] = value, index.link(item, percent(value))
         return by_state
 
     blocks: list[Block] = []
@@ -187,7 +187,7 @@ def evidence_section(book: RunIndex) -> b.Section:
     if evidence:
         meanings: list[Inline] = []
         for state in states:
-            measured = known(book.one("evidence.share", state=state))
+            measured = known(index.get("evidence.share", state=state))
             parts: tuple[Inline, ...] = (", ", overall[state][1]) if measured else ()
             meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
         groups = [("All agents", everything, overall)]
@@ -222,18 +222,18 @@ def evidence_section(book: RunIndex) -> b.Section:
     way = Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
     return b.Section(
         "evidence", "Do the numbers in the rationales hold?", answer,
-        (*blocks, *b.notes([*_side_measures(book), partial, way if evidence else ""])),
+        (*blocks, *b.notes([*_side_measures(index), partial, way if evidence else ""])),
     )  # fmt: skip
 
 
-def _side_measures(book: RunIndex) -> Iterator[str]:
+def _side_measures(index: RunIndex) -> Iterator[str]:
     """Records without a number, support beyond chance, and inconsistent forecasts; or why they are unknown."""
     for name, title in (
         ("evidence.no_number_share", "Share of records without a number"),
         ("evidence.chance_corrected", "Support beyond chance"),
         ("forecast.mismatch", "Arithmetic of stated forecasts"),
     ):
-        item = book.one(name)
+        item = index.get(name)
         if item is None:
             continue
         if not known(item):

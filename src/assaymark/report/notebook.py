@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Part, Said, parts_of
+from assaymark.notebook import MARKS, Collapsed, Drawing, Grid, Heading, Part, Quote, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import ClaimQuote, Figure, Table, WithheldGroup
@@ -61,22 +61,22 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
 
 def study_parts(run: AssayRun) -> Iterator[Part]:
     """The claims of the first page, the leaderboard, and the figure of agreement."""
-    book = RunIndex.of(run)
-    front, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
+    index = RunIndex.of(run)
+    front, levels = finding(index), [verdict.publication_level for verdict in run.verdicts]
     if front.notice[0]:
         yield " ".join(front.notice)
     if front.verdict is None:
         yield Heading(front.said)
         yield front.also
     else:
-        yield Said(front.verdict.publication_level, front.said, front.also)
-    yield study_line(book)
+        yield Quote(front.verdict.publication_level, front.said, front.also)
+    yield study_line(index)
     if front.second:
         yield front.second
-    if not book.preregistered:
+    if not index.preregistered:
         yield NOT_PREREGISTERED
     yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels))
-    yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
+    yield from _levels(study_levels(index), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
         (
@@ -86,12 +86,12 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
             f"{MARKS[tier.level]}{NBSP}{TAGS[tier.level]}",
             why,
         )
-        for tier, agents, score, bounds, why in board(book)
+        for tier, agents, score, bounds, why in board(index)
     )
-    yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
-    if (figure := kappa_figure(book)) is not None:
+    yield Grid(("Agent", "Rank", f"Score, {index.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
+    if (figure := kappa_figure(index)) is not None:
         yield Heading("Do the judges agree?")
-        yield agreement_words(book)
+        yield agreement_words(index)
         yield drawing(figure)
 
 
@@ -99,19 +99,19 @@ def _levels(views: Iterable[b.ClaimList], of: str = "", amount: Callable[[int], 
     """The claims of each level, or the unsupported groups, mostly folded. ``of`` states the total number of claims."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
+            tuple(Quote(view.level, claim.sentence, claim.condition) for claim in part if isinstance(claim, ClaimQuote))
             for part in (view.claims, view.more)
         )
         groups = [claim for claim in (*view.claims, *view.more) if isinstance(claim, WithheldGroup)]
         yield from shown
         if more:
-            yield Folded(f"{amount(len(more))} more", more)
+            yield Collapsed(f"{amount(len(more))} more", more)
         if groups:
             title = f"{view.title} ({count(sum(group.covers for group in groups))}{of})" if of else view.title
             rows = (
                 (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups
             )
-            yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
+            yield Collapsed(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
         if of and view.rest:
             yield in_words(view.rest)
 
@@ -121,20 +121,20 @@ def _levels(views: Iterable[b.ClaimList], of: str = "", amount: Callable[[int], 
 
 def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The claims of the first page, and every leaderboard of the pipeline."""
-    book = BenchmarkIndex.of(run)
+    index = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
-    yield lede(book)
+    yield lede(index)
     levels = tally(verdict.publication_level for verdict in run.verdicts)
     yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels)
-    yield from _levels(bench_levels(book))
+    yield from _levels(bench_levels(index))
     grids = []
-    for table in (block for group in stage_tables(book) for block in group.blocks if isinstance(block, Table)):
+    for table in (block for group in stage_tables(index) for block in group.blocks if isinstance(block, Table)):
         rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
         grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
     if grids:
         yield from (Heading(board_title(pipeline_boards(run)[0].board.name)), grids[0])
     if grids[1:]:
-        yield Folded("By profile", tuple(grids[1:]))
+        yield Collapsed("By profile", tuple(grids[1:]))
 
 
 _DRAWN, _SEASON_DRAWN = 4, 6
@@ -152,7 +152,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         summary = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
         yield from filter(None, (summary, flip_note(this)))
         if rules := tuple((word, rule) for word, rule in sketch if rule):
-            yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
+            yield Collapsed("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
@@ -161,7 +161,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         if len(sheets) == 1:
             yield from figures
         elif figures:
-            yield Folded(f"Figures of {this.name}", figures)
+            yield Collapsed(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
         yield from parts_of(Rows(agreement))
@@ -170,27 +170,27 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
     """The claims of the first page, the leaderboard, and the accounts of the first six agents, in one language."""
     words = Language(catalogue or english())
-    book = SeasonIndex.of(run, words)
+    index = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
-    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book))
-    yield from _levels(season_levels(book), "", words.amount)
+    yield " · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(index))
+    yield from _levels(season_levels(index), "", words.amount)
     rows = tuple(
         (
             clean(place.agent, 60), agents.ranks_words(place, words) or NOT_SHOWN,
-            agents.total_words(book, place) or NOT_SHOWN,
-            agents.band_words(book.rows.get(place.agent), words, place.shown),
-            *(cell for _, cell in agents.judged_cells(book, place)), agents.account_facts(book, place.agent)[0],
+            agents.total_words(index, place) or NOT_SHOWN,
+            agents.band_words(index.rows.get(place.agent), words, place.shown),
+            *(cell for _, cell in agents.judged_cells(index, place)), agents.account_facts(index, place.agent)[0],
             f"{MARKS[place.level]}{NBSP}{words(f'level.{place.level}.tag')}",
         )
-        for place in agents.board_places(book)
+        for place in agents.board_places(index)
     )  # fmt: skip
     yield Heading("The agents")
-    yield Grid(("Agent", "Rank", "Total", "Judges", *agents.axis_heads(book), "Return", "Verdict"), rows)
+    yield Grid(("Agent", "Rank", "Total", "Judges", *agents.axis_heads(index), "Return", "Verdict"), rows)
     yield from (
-        note for note in (agents.unranked_words(book), *agents.design_words(book), *agents.board_notes(book)) if note
+        note for note in (agents.unranked_words(index), *agents.design_words(index), *agents.board_notes(index)) if note
     )
-    drawn = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
+    drawn = ((name, account_figure(index, name)) for name in list(index.agents)[:_SEASON_DRAWN])
     titled = (replace(account[0], title=f"{clean(name, 60)}: {account[0].title}") for name, account in drawn if account)
     accounts = tuple(drawing(figure, "season.css", "season-agent.css", "brush.css") for figure in titled)
     if accounts:
-        yield Folded("Net asset value of each agent", accounts)
+        yield Collapsed("Net asset value of each agent", accounts)

@@ -91,23 +91,23 @@ class SiteEntry:
 
 def front_of_study(run: AssayRun) -> SiteEntry:
     """The entry of a study."""
-    book = RunIndex.of(run)
-    title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(book))
-    return _front("study", title, study_line(book), ours, run.verdicts, said_levels(book))
+    index = RunIndex.of(run)
+    title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(index))
+    return _front("study", title, study_line(index), ours, run.verdicts, said_levels(index))
 
 
 def front_of_benchmark(run: BenchRun) -> SiteEntry:
     """The entry of a run of PortBench."""
-    book, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
-    return _front("portbench", clean(run.title, 120), bench_lede(book), ours, run.verdicts, tuple(bench_levels(book)))
+    index, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
+    return _front("portbench", clean(run.title, 120), bench_lede(index), ours, run.verdicts, tuple(bench_levels(index)))
 
 
 def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> SiteEntry:
     """The entry of a season, in the language of a catalogue (default: English)."""
-    book = SeasonIndex.of(run, Language(catalogue or english()))
+    index = SeasonIndex.of(run, Language(catalogue or english()))
     title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
     verdicts = [verdict.verdict for verdict in run.decided.verdicts]
-    return _front("season", title, season_lede(book), ours and bool(run.plan.panel), verdicts, season_levels(book))
+    return _front("season", title, season_lede(index), ours and bool(run.plan.panel), verdicts, season_levels(index))
 
 
 def front_of_judges(sheets: Sequence[Datasheet], title: str) -> SiteEntry:

@@ -32,22 +32,22 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     """The first page for `rich.console.Console.print`: the same sentences in the same order. For an imported table of
     scores also how it was read, its tiers, each supported sentence with its condition, and the reasons against others.
     Texts from records are printed verbatim: markup in them has no effect and control characters are replaced."""
-    book, table = RunIndex.of(run), run.table
-    front, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
+    index, table = RunIndex.of(run), run.table
+    front, levels = overview.finding(index), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if front.verdict is None else front.verdict.publication_level
-    parts, worst = list[RenderableType](), limits_of(book)[:_LIMITS]
+    parts, worst = list[RenderableType](), limits_of(index)[:_LIMITS]
     if table is None:
         sentence = front.said if front.verdict is None else f"“{front.said}”"
         parts += [Text(f"{' '.join(front.notice)}\n", style="italic")] if front.notice[0] else []
-        if not book.preregistered:
+        if not index.preregistered:
             parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
         also = front.also and ("" if front.verdict is None else "Say also: ") + front.also
         parts += [_indented(_signed(top, sentence)), *_lines(also), *_lines(front.second), Text(), _tally(levels),
-                  Text(f"    {overview.counted_words(book)}", style="dim")]  # fmt: skip
+                  Text(f"    {overview.counted_words(index)}", style="dim")]  # fmt: skip
         for title, answer, rows in (
-            ("Who is ahead, and can it be said?", overview.tiers_words(book), _tiers(book)),
-            ("Do planted texts fool the judges?", overview.planted_words(book), ()),
-            ("How good are the judges?", overview.judges_words(book), ()),
+            ("Who is ahead, and can it be said?", overview.tiers_words(index), _tiers(index)),
+            ("Do planted texts fool the judges?", overview.planted_words(index), ()),
+            ("How good are the judges?", overview.judges_words(index), ()),
         ):
             parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
         parts += [Text(), Text("What limits the result?", style="bold")] if worst else []
@@ -60,30 +60,30 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts += [_indented(Text(prose(line, 400), style="dim"), 2) for line in (table.read, *table.left, *table.filled)]
     parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
               for line in table.choices]  # fmt: skip
-    parts += [Text(), Text(overview.tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels)]
+    parts += [Text(), Text(overview.tiers_words(index), style="bold"), *_tiers(index), Text(), _tally(levels)]
     parts += [Text(), _signed(top, front.said), *_lines(front.also)] if front.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
-    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
-             and v.claim.dimension != AGGREGATE and names_allowed(book)]  # fmt: skip
+    first = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
+             and v.claim.dimension != AGGREGATE and names_allowed(index)]  # fmt: skip
     leads = [(prose(v.claim.statement, 400), v.publication_level, tuple(prose(c.text, 400) for c in v.conditions))
              for v in first]  # fmt: skip
-    sentences = (overview.tier_sentences(book) + leads)[:_SAID]
-    for group, above in ((sentences, ()), (overview.turned_sentences(book)[:_TURNED], sentences)):
+    sentences = (overview.tier_sentences(index) + leads)[:_SAID]
+    for group, above in ((sentences, ()), (overview.turned_sentences(index)[:_TURNED], sentences)):
         own, shared = overview.conditions_of(group, above)
         for (text, level, _), mine in zip(group, own, strict=True):
             parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
         parts += _lines(shared)
-    parts += _lines(overview.top_words(book))
+    parts += _lines(overview.top_words(index))
     parts += [_signed("no-claim", front.second)] if front.second else []
-    parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"), *_lines(people_words(book))]
+    parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(index)}"), *_lines(people_words(index))]
     for judge, one in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
         alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
         same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
         parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
-    parts += _lines(scores.pairs_words(book))
+    parts += _lines(scores.pairs_words(index))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
     parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]
-    steps = scores.next_steps(book)
+    steps = scores.next_steps(index)
     parts += [Text(), Text("Next", style="bold")] if steps else []
     return Group(*parts, *(_indented(Text(f"{words}\n{command}")) for words, command in steps))
 
@@ -107,15 +107,15 @@ def _indented(text: Text, by: int = 4) -> RenderableType:
     return Padding(text, (0, 0, 0, by if not text.plain.startswith("[") else 0))
 
 
-def _tiers(book: RunIndex) -> list[RenderableType]:
+def _tiers(index: RunIndex) -> list[RenderableType]:
     """The tiers of the overall score as bars on one axis; empty if the judges do not agree."""
-    rows = overview.tier_rows(book, AGGREGATE)
-    if not rows or book.status(AGGREGATE) == "halt":
+    rows = overview.tier_rows(index, AGGREGATE)
+    if not rows or index.status(AGGREGATE) == "halt":
         return []
-    low, high = overview.axis_of(book)
+    low, high = overview.axis_of(index)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
-    table.add_column(f"Score, {book.study.scale_text}", no_wrap=True)
+    table.add_column(f"Score, {index.study.scale_text}", no_wrap=True)
     table.add_column(f"{low:g}{f'{high:g}'.rjust(_SPAN - len(f'{low:g}'))}", no_wrap=True)
     table.add_column("", overflow="fold", ratio=2)
     for row in rows:

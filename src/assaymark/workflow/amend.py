@@ -17,7 +17,7 @@ from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
 from assaymark.notebook import CommandResult
-from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
+from assaymark.plan import REPLACED, BiasRules, Frozen, MissingLimits, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
 from assaymark.workflow import run_folder as runs
@@ -34,7 +34,7 @@ from assaymark.workflow.lock import (
 )
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import Amendment, RunFolder
-from assaymark.workflow.study_calls import JudgingSession, parsed
+from assaymark.workflow.study_calls import JudgingSession, parse_judgments
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import BENCHMARK, texts_of_stages
@@ -83,7 +83,7 @@ def amend(
             planned = session.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
                 pending = set(ledger.pending([call.call.key for call in planned]))
-                judgments = parsed([call for call in planned if call.call.key not in pending], ledger)
+                judgments = parse_judgments([call for call in planned if call.call.key not in pending], ledger)
             free -= {judgment.judge for judgment in judgments if judgment.status == "ok"}
         parts = tuple(part for judge in free for part in judges[judge])
         if late := [name for name in late if not f"{name}.".startswith(parts)]:
@@ -93,10 +93,10 @@ def amend(
                 f"only {', '.join(AFTER_JUDGING)} can still be amended, and the model and args of a judge that has no "
                 "usable reply. Lock the new plan in a new run folder"
             )
-    return _amended(folder, locked, study, study_text, source, models, fields | _parser_field(locked), reason, now)
+    return _apply(folder, locked, study, study_text, source, models, fields | _parser_field(locked), reason, now)
 
 
-def _amended(
+def _apply(
     folder: RunFolder, locked: Locked, study: Study, text: str, source: str, models: Mapping[str, Model] | None,
     fields: Mapping[str, Mapping[str, JSON]], reason: str, now: datetime,
 ) -> Amendment:  # fmt: skip
@@ -107,13 +107,13 @@ def _amended(
     return open_locked(folder).amendments[-1]
 
 
-def amendment_lines(made: Amendment) -> list[str]:
+def amendment_lines(change: Amendment) -> list[str]:
     """Return the lines that `assaymark amend` prints: number, date, reason, changed fields, new plan hash."""
     changes = []
-    for name, part in made.fields.items():
+    for name, part in change.fields.items():
         before, after = ("not set" if part[at] is None else part[at] for at in ("from", "to"))
         changes.append(f"{name}: {before} -> {after}")
-    return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
+    return [f"amendment {change.number} of {change.date}: {change.reason}", *changes, f"plan hash {change.plan_after}"]
 
 
 def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
@@ -131,16 +131,16 @@ def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
     session = JudgingSession(folder, locked, {})
     planned = session.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        found = parsed(planned, ledger)
+        judged = parse_judgments(planned, ledger)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
     plan = locked.plan_hash
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*found, *session.of_people()], locked.reading)
-    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in found if judgment.status == "ok"}
-    lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
-    line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
+    store.write(JUDGMENTS, [*judged, *session.of_people()], locked.reading)
+    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in judged if judgment.status == "ok"}
+    lost = sum(grade.status != "ok" and (grade.judge, grade.trajectory, grade.trial) in before for grade in judged)
+    line = f"{len(judged):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
     return CommandResult(locked.amendments[-1], (line, again))
 
@@ -182,7 +182,7 @@ def make_controls(
     if any(decision.agent.id == CONTROL for decision in decisions):
         raise PlanError(f"{folder.path} has controls already; import the records into a new run folder for others")
     honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
-    used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
+    used = {record.context_id: record.cluster for record in sorted(honest, key=lambda record: record.record_id)}
     material = [(name, context, used[name]) for name, context in store.each_context(used)]
     result, wanted, lines = list(decisions), [kind for kind in KINDS if kind in kinds], list[str]()
     made, sources, reasons = dict[str, int](), dict[str, int](), dict[str, dict[str, int]]()
@@ -214,7 +214,7 @@ def make_controls(
     study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
-    value["amendment"] = amendment = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
+    value["amendment"] = amendment = _apply(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
     return CommandResult(value, (*lines, f"amendment {amendment.number}: {amendment.reason}"))
 
 
@@ -255,7 +255,7 @@ _OLD: Final[Mapping[str, Any]] = {
 
 _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
     "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
-    "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
+    "claims": BiasRules().model_dump(mode="json"), "missing": MissingLimits().model_dump(mode="json"),
 }  # fmt: skip
 """The fields that are written into every renewed plan, so that its file states the rules for rankings."""
 
@@ -313,7 +313,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         season = season_of(renewed, stored, source)
         recorded = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
         before, digests = _without_new(season), season_texts(season)
-        hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
+        hash_before = content_id({"season": _hashed_fields(before), "texts": texts_of_1(season), "inputs": inputs})
         # Whoever opens the season next checks that its market is the one that it was locked on.
         if season.market.source == "synthetic":
             inputs["market"] = synthetic_digest(season.market)  # names the program that generates it, not its prices
@@ -323,18 +323,18 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         lock = season_lock(season, fingerprint, stored["locked_at"], inputs, stored["universe"], recorded)
         return _adopt(folder, stored, (before, season, renewed, hash_before, lock), now)
     if stored["format"] == "assaymark lock 1":
-        return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
+        return _adopt(folder, stored, _renew_study(folder, stored, text, source, renewed), now)
     plan = parse_plan(renewed, source)
     before, texts = _without_new(plan), texts_of_stages()
     lock = BENCHMARK.new_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs=inputs)
-    hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
+    hash_before = content_id({"plan": _hashed_fields(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
     if runs.is_version_1(within := folder.rationales):
         # The plan of its panel, a study of its own, is generated from that of the benchmark.
         panel = _lock_1(within)
         runs.undo_unfinished(within, panel)
         panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
-        _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
+        _adopt(within, panel, _renew_study(within, panel, panel_text, panel_source, study_text(plan)), now)
     return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 
@@ -361,7 +361,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], renewed: Renewed, now: 
     return runs.read_amendments(folder, digests)[-1]
 
 
-def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
+def _renew_study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
     study = parse_study(renewed, source)
     before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
@@ -384,7 +384,7 @@ def _study_1(
         fields[table][field] = raw.get(table, {}).get(field, default)
     fields["version"] = "1"
     texts = {name: sha256_text(text) for name, text in texts_of(study).items()}
-    return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
+    return fields, content_id({"plan": _hashed_fields(fields), "texts": texts, "tables": tables})
 
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
@@ -402,7 +402,7 @@ def texts_of_1(season: Season) -> dict[str, str]:
     return {**season_texts(season), **_PROMPTS, "scoring": scoring, f"scoring {season.scoring}": scoring}
 
 
-def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _hashed_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a plan hash covers: all but ``engine``, which only sets how calls are made."""
     return {name: value for name, value in fields.items() if name != "engine"}
 
@@ -415,7 +415,7 @@ def renewed_text(text: str, source: str) -> str:
         wanted[table] = {name: value for name, value in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
         wanted[table] |= fields
     # Edit line by line: new fields go to the head of their tables, new tables to the end.
-    left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
+    pending = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
     table, lines = "", [] if "version" in raw else ['version = "2"']
     for line in text.rstrip().split("\n"):
         header, key = _HEADER.match(line), _KEY.match(line)
@@ -423,8 +423,8 @@ def renewed_text(text: str, source: str) -> str:
         name = f"{table}.{key[1]}" if key else ""
         if name not in REPLACED:
             lines.append('version = "2"' if name == ".version" else line)
-        lines += left.pop(table, []) if header else []
-    for name, added in left.items():
+        lines += pending.pop(table, []) if header else []
+    for name, added in pending.items():
         lines += ["", f"[{name}]", *added]
     edited = "\n".join(lines) + "\n"
     with suppress(tomllib.TOMLDecodeError):

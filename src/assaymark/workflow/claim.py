@@ -73,9 +73,9 @@ class VerifiedRun:
         differing = [f"DIFFERS  {difference}" for difference in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
-    def differs(self, path: Path, what: str) -> None:
+    def differs(self, path: Path, problem: str) -> None:
         """Record a difference of a file."""
-        self.differences += (Problem(self.name(path), what),)
+        self.differences += (Problem(self.name(path), problem),)
 
     def name(self, path: Path) -> str:
         """Return the path of a file as messages print it: relative to the run folder."""
@@ -87,18 +87,18 @@ class VerifiedRun:
         try:
             yield
         except (AssayError, OSError) as exc:
-            said = str(exc)
-            self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
+            text = str(exc)
+            self.differs(path, text.removeprefix(str(path)).lstrip("/: ") if text.startswith(str(path)) else text)
 
     def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
         """Check the lock against the ledger, and the plan against the lock; returns the lock, empty if unreadable."""
         anchors: tuple[Mapping[str, Any], ...] = ()
         with suppress(LedgerError):  # `check_ledger` reports a ledger that cannot be read
-            anchors = runs.anchored(folder)
+            anchors = runs.ledger_locks(folder)
         if not folder.lock.is_file():
             if anchors:
-                what = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
-                self.differs(folder.lock, what)
+                problem = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
+                self.differs(folder.lock, problem)
             return {}
         stored: Mapping[str, Any] = {}
         with self.reading(folder.lock):
@@ -109,8 +109,8 @@ class VerifiedRun:
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
-                    what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
-                    self.differs(folder.lock, f"{what} {then:.80}")
+                    problem = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                    self.differs(folder.lock, f"{problem} {then:.80}")
             elif anchors and text != runs.json_text(read):
                 self.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
             else:
@@ -120,8 +120,8 @@ class VerifiedRun:
         if anchors:
             self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
         else:
-            what = "the ledger does not have it: no call was made under it yet, or it was"
-            self.notes += (f"{self.name(folder.lock)}: {what} {_BEFORE}",)
+            problem = "the ledger does not have it: no call was made under it yet, or it was"
+            self.notes += (f"{self.name(folder.lock)}: {problem} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
         with self.reading(folder.plan):
             sha256 = runs.file_sha256(folder.plan)
@@ -136,26 +136,26 @@ class VerifiedRun:
                 self.same += (f"{self.name(folder.amendments)}: {len(made_since)}, by the lock",)
         return stored
 
-    def check_ledger(self, where: Path | str) -> None:
+    def check_ledger(self, ledger_at: Path | str) -> None:
         """Check every row and object of a ledger."""
-        path = Path(where) if isinstance(where, str) else where
-        if isinstance(where, Path) and not where.is_file():
+        path = Path(ledger_at) if isinstance(ledger_at, str) else ledger_at
+        if isinstance(ledger_at, Path) and not ledger_at.is_file():
             return
-        name = where if isinstance(where, str) else self.name(where)
-        with self.reading(path), Ledger.open(where, create=False) as ledger:
+        name = ledger_at if isinstance(ledger_at, str) else self.name(ledger_at)
+        with self.reading(path), Ledger.open(ledger_at, create=False) as ledger:
             audit = ledger.audit()
-            for what in audit.differences:
-                named = _OBJECT.match(what)
+            for problem in audit.differences:
+                named = _OBJECT.match(problem)
                 file = path.parent / "objects" / named[1] if named else path
-                self.differs(file if file.is_file() else path, what)
+                self.differs(file if file.is_file() else path, problem)
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
             if audit.since is None:
-                reason = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+                reason = "a database never is" if isinstance(ledger_at, str) else "this version has not closed it yet"
                 self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {reason}",)
             elif audit.since:
-                what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
-                self.notes += (f"{name}: {what}",)
+                problem = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
+                self.notes += (f"{name}: {problem}",)
 
     def check_files(self, folder: RunFolder, stored: Mapping[str, Any]) -> None:
         """Check the tables against the manifest and the lock, and published files against ``SHA256SUMS``."""
@@ -170,8 +170,8 @@ class VerifiedRun:
                         if store.digest(name) is None:
                             self.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
                 if stored and not folder.has_ledger and (tables := _FROM_REPLIES.intersection(contents)):
-                    what = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
-                    self.differs(folder.path / "ledger.db", what)
+                    text = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
+                    self.differs(folder.path / "ledger.db", text)
                 for name, content in stored.get("tables", {}).items():
                     if contents.get(name, content) != content:
                         self.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
@@ -179,11 +179,11 @@ class VerifiedRun:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
         before, listed = len(self.differences), dict[str, str]()
         with self.reading(folder.sums):
-            there = runs.handed_on(folder)
+            there = runs.published_files(folder)
             if not folder.sums.is_file():
                 if there:
-                    what = f"{len(there)} files that are handed on have no digest on record"
-                    self.notes += (f"{self.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
+                    text = f"{len(there)} files that are handed on have no digest on record"
+                    self.notes += (f"{self.name(folder.sums)}: is not there; {text}; they were {_BEFORE}, or cut off",)
                 return
             for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
                 if part := _LINE.fullmatch(line):
@@ -192,8 +192,8 @@ class VerifiedRun:
                     self.differs(folder.sums, f"is damaged at line {number}")
             for name in sorted({*listed, *there}):
                 if listed.get(name) != there.get(name):
-                    what = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
-                    self.differs(folder.path / name, what if name in there else "is gone")
+                    text = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
+                    self.differs(folder.path / name, text if name in there else "is gone")
         if len(self.differences) == before:
             self.same += (f"{self.name(folder.sums)}: {count_of(len(listed), 'handed-on files')}",)
 
@@ -234,8 +234,8 @@ def verify_certificate(path: Path) -> Verification:
     try:
         return verify(json.loads(runs.read_text(path, "certificate")))
     except (json.JSONDecodeError, RecursionError) as exc:
-        where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
-        raise InputError(str(path), [Problem(where, "is not JSON")]) from None
+        place = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
+        raise InputError(str(path), [Problem(place, "is not JSON")]) from None
     except InputError as exc:
         raise InputError(str(path), exc.problems) from None
 

@@ -40,7 +40,7 @@ def origin_summary(manifest: Manifest) -> RenderableType:
     origin = manifest.origin
     text = Text()
     text.append(clean(manifest.id, 80), style="bold")
-    text.append(f"\nfrom {clean(origin.source, 60)}, asked {_when(origin.retrieved_at)}")
+    text.append(f"\nfrom {clean(origin.source, 60)}, asked {_minute(origin.retrieved_at)}")
     text.append(f"\nlicence: {clean(origin.licence, 200)}")
     asked = ", ".join(f"{name} {value}" for name, value in origin.query.items() if value not in (None, "", [], {}))
     if asked:
@@ -120,7 +120,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             filings.add_column(title, justify="right" if title == "value" else "left")
         for filing in filed[-8:]:
             filings.add_row(Text(clean(filing.field, 40)), Text(clean(filing.period, 20)), f"{filing.value:,.4g}",
-                            Text(clean(filing.unit, 20)), _when(filing.filed_at))  # fmt: skip
+                            Text(clean(filing.unit, 20)), _minute(filing.filed_at))  # fmt: skip
         parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
         # Macro series with their readings, or why they have none.
@@ -131,7 +131,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             table.add_column(title, overflow="fold")
         for read in sorted(readings, key=lambda reading: reading.id):
             value = "" if read.value is None else f"{read.value:,.2f}".replace("-", MINUS)
-            out = "" if read.released is None else _when(datetime.fromtimestamp(read.released, UTC))
+            out = "" if read.released is None else _minute(datetime.fromtimestamp(read.released, UTC))
             state = Text(read.state, style="" if read.state == "ok" else "yellow")
             period = "" if read.period is None else str(read.period)
             table.add_row(Text(clean(read.id, 30)), value, Text(clean(read.unit, 20)), period, out, state)
@@ -140,7 +140,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     if news:
         parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
         for item in reversed(news[-_ITEMS:]):  # time first
-            line = Text(f"{_when(item.published_at)}  ", style="dim")
+            line = Text(f"{_minute(item.published_at)}  ", style="dim")
             parts.append(Padding(line.append(clean(item.text, 400), style="default not dim"), (0, 0, 0, 2)))
     return Group(*parts)
 
@@ -160,7 +160,7 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
     return "".join(_BARS[int((price - low) / spread * 7)] if np.isfinite(price) else " " for price in chosen)
 
 
-def _when(moment: datetime) -> str:
+def _minute(moment: datetime) -> str:
     """Format a time to the minute in UTC, rounded up: nothing may appear as known before it was."""
     at = moment.astimezone(UTC)
     minute = at.replace(second=0, microsecond=0)
@@ -180,7 +180,7 @@ def synth(folder: Path, seed: int) -> str:
     note("market", 0, 2)
     snapshot = market.synthetic_snapshot(seed)
     note("market", 1, 2)
-    line = _written(folder, snapshot)
+    line = _write(folder, snapshot)
     note("market", 2, 2)
     return line
 
@@ -199,7 +199,7 @@ def pull(
         if name in fields:
             raise InputError("--option", [f"{name} is given more than once"])
         fields[name] = value
-    first, last = _day("--start", start), _day("--end", end)
+    first, last = _parse_day("--start", start), _parse_day("--end", end)
     if source in LOCAL:
         # A snapshot from this machine.
         accepted, synthetic = LOCAL[source], source == "synthetic"
@@ -224,7 +224,7 @@ def pull(
                 Path(fields["path"]), now, licence=fields.get("licence", "not stated"),
                 currency=fields.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
-        return _written(folder, local)
+        return _write(folder, local)
     # Imported here, because only fetching needs the networked sources, and their package takes time to load.
     from assaymark.market import sources
 
@@ -234,7 +234,7 @@ def pull(
     if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
         fields.setdefault(asked.key_option, environment[asked.key_variable])
     request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=fields)
-    return _written(folder, sources.pull(source, request, now=now, progress=watching()))
+    return _write(folder, sources.pull(source, request, now=now, progress=watching()))
 
 
 def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:
@@ -311,7 +311,7 @@ def parse_moment(text: str) -> datetime:
     return parsed
 
 
-def _day(option: str, text: str | None) -> date | None:
+def _parse_day(option: str, text: str | None) -> date | None:
     """Parse a day from an option."""
     try:
         return None if text is None else date.fromisoformat(text)
@@ -319,7 +319,7 @@ def _day(option: str, text: str | None) -> date | None:
         raise InputError(option, [f"must be a day such as 2024-03-01 (got {text!r})"]) from None
 
 
-def _written(folder: Path, snapshot: market.Snapshot) -> str:
+def _write(folder: Path, snapshot: market.Snapshot) -> str:
     """Write a snapshot, and return one line on its contents."""
     market.write_snapshot(folder, snapshot)
     nouns = {"bars": "bars", "instruments": "instruments", "macro": "macro values", "news": "news items",

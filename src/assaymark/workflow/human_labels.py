@@ -19,7 +19,7 @@ from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
 from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import RecordTable, Store, columns
+from assaymark.workflow.tables import RecordTable, Store, column_specs
 
 if TYPE_CHECKING:
     from assaymark.importers.scores import ScoresRead
@@ -60,7 +60,7 @@ class HumanGrade:
 
 
 LABELS: Final = RecordTable(
-    "labels", HumanGrade, columns("trajectory cycle grader dimension score:float at seconds:float comment"),
+    "labels", HumanGrade, column_specs("trajectory cycle grader dimension score:float at seconds:float comment"),
     sort=lambda row, _: (row.trajectory, row.grader, row.dimension), flat=True,
 )  # fmt: skip
 """Grades of people outside the panel, which anchor its claims. The table ``human`` has those of people on the panel."""
@@ -80,7 +80,7 @@ def draw_sample(
     if problems:
         raise InputError("draw", problems)
     frame, double = tuple(sorted(cycles)), 0
-    units = _drawn(frame, cycles, number, seed)
+    units = _draw_units(frame, cycles, number, seed)
     if twice:  # enough for `FEWEST_DOUBLE` records with two graders
         double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
     return Draw(
@@ -90,7 +90,7 @@ def draw_sample(
     )  # fmt: skip
 
 
-def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: int) -> tuple[str, ...]:
+def _draw_units(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: int) -> tuple[str, ...]:
     """Return the drawn cycles in random order; any program can repeat the draw, because all randomness is sha256."""
 
     def place(kind: str, name: str) -> int:
@@ -112,9 +112,9 @@ def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: i
     return tuple(sorted(chosen, key=lambda name: place("order", name)))
 
 
-def recompute(draw: Draw) -> tuple[str, ...]:
+def redraw(draw: Draw) -> tuple[str, ...]:
     """Return the units of a draw, drawn again from its frame and seed."""
-    return _drawn(draw.frame, draw.strata, len(draw.units), draw.seed)
+    return _draw_units(draw.frame, draw.strata, len(draw.units), draw.seed)
 
 
 def store_draw(folder: RunFolder, draw: Draw) -> Draw:
@@ -128,7 +128,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
         if count := len(stored_grades(folder)):
             raise PlanError(f"{drawn} {count} grades given; a second draw would choose among labels. "
                             "Grade what was drawn, or start a new run folder")  # fmt: skip
-        if begun(folder):
+        if grading_begun(folder):
             raise PlanError(f"{drawn} dealt out to graders, whose work a second draw would lose. "
                             f"Grade what was drawn, or delete {folder.labels} if nobody began")  # fmt: skip
     text = canonical_json(draw)
@@ -140,7 +140,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
     return draw
 
 
-def begun(folder: RunFolder) -> bool:
+def grading_begun(folder: RunFolder) -> bool:
     """True if graders were given files, or gave labels on the page."""
     sheets = stored_sheets(folder)
     return any(folder.labels.glob("*.jsonl")) or (sheets is not None and sheets.handed)
@@ -149,7 +149,7 @@ def begun(folder: RunFolder) -> bool:
 def refuse_other_cycles(folder: RunFolder, clusters: Mapping[str, str]) -> None:
     """Raise `PlanError` if people grade a draw from other cycles (cycle: cluster) in this folder."""
     draw = stored_draw(folder)
-    if draw is not None and dict(draw.strata) != dict(clusters) and (begun(folder) or stored_grades(folder)):
+    if draw is not None and dict(draw.strata) != dict(clusters) and (grading_begun(folder) or stored_grades(folder)):
         raise PlanError(
             f"{folder.path}: people grade {len(draw.units)} of {len(draw.frame)} other cycles here, drawn {draw.at}; "
             "give this table a folder of its own (assaymark check --out)"
@@ -160,37 +160,37 @@ def stored_draw(folder: RunFolder) -> Draw | None:
     """Return the draw of a run or a table; None if there is none. Raises `LedgerError` if it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            text, where = ledger.notes.get(_NOTE), str(folder.ledger)
+            text, origin = ledger.notes.get(_NOTE), str(folder.ledger)
         if text is None:
             return None
     else:
         path = folder.path / _FILE
         if not path.is_file():
             return None
-        where = str(path)
+        origin = str(path)
         try:
-            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=where)
+            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=origin)
         except InputError:
             text, seal = "", ""
         if content_id(text) != seal:
             raise LedgerError(f"{path} is damaged or was edited; restore it from a copy")
-    return parse(Draw, text, source=where)
+    return parse(Draw, text, source=origin)
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     """Add grades to the stored ones; the last of a grader for a text and dimension counts. Returns their number now."""
-    if wrong := [grade for grade in grades if moment(grade.at) is None]:
-        what = "must be a time with its zone, such as 2025-03-01T12:00Z"
-        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{what} (got {grade.at!r})") for grade in wrong)
+    if wrong := [grade for grade in grades if parse_time(grade.at) is None]:
+        needed = "must be a time with its zone, such as 2025-03-01T12:00Z"
+        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{needed} (got {grade.at!r})") for grade in wrong)
         raise InputError("grades", problems)
     by_key: dict[tuple[str, str, str], HumanGrade] = {}
-    for one in sorted((*stored_grades(folder), *grades), key=lambda grade: moment(grade.at) or datetime.max):
-        by_key[one.trajectory, one.grader, one.dimension] = one
+    for label in sorted((*stored_grades(folder), *grades), key=lambda grade: parse_time(grade.at) or datetime.max):
+        by_key[label.trajectory, label.grader, label.dimension] = label
     Store(folder).write(LABELS, by_key.values(), {"draw": content_id(stored_draw(folder))})
     return len(by_key)
 
 
-def moment(text: str) -> datetime | None:
+def parse_time(text: str) -> datetime | None:
     """Parse a time with its zone; None if it is not one."""
     try:
         parsed = datetime.fromisoformat(text)
@@ -240,7 +240,7 @@ def label_log(folder: RunFolder, grader: str) -> Path:
     return folder.labels / f"{grader}.jsonl"
 
 
-def given_labels(folder: RunFolder, sheets: GradingSheets, grader: str) -> dict[str, dict[str, JSON]]:
+def current_labels(folder: RunFolder, sheets: GradingSheets, grader: str) -> dict[str, dict[str, JSON]]:
     """Return the current labels of one grader by id; a line cut off by a kill was never confirmed and is skipped."""
     path, labels = label_log(folder, grader), dict[str, dict[str, JSON]]()
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
@@ -250,7 +250,7 @@ def given_labels(folder: RunFolder, sheets: GradingSheets, grader: str) -> dict[
     return {name: label for name, label in labels.items() if name in sheets.ids or name in sheets.gold}
 
 
-def take_over(folder: RunFolder) -> int:
+def store_labels(folder: RunFolder) -> int:
     """Store every label of the pages as a grade; returns how many grades are new, changed or withdrawn."""
     sheets = stored_sheets(folder)
     if sheets is None or sheets.draw != content_id(stored_draw(folder)):
@@ -261,7 +261,7 @@ def take_over(folder: RunFolder) -> int:
         before[trajectory, grader][dimension] = None
     new = []
     for grader in sheets.graders:
-        for name, label in given_labels(folder, sheets, grader).items():
+        for name, label in current_labels(folder, sheets, grader).items():
             cycle, trajectory = sheets.ids.get(name, ("", ""))
             for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
                 grade = HumanGrade(
@@ -287,18 +287,18 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
             scores[records[grade.trajectory]][grade.grader][grade.dimension] = grade.score
     if draw is None:
         return Labels(scores, refused="no draw was stored before the first grade")
-    return Labels(scores, draw.pi, frozenset(draw.units), refusal(draw, [grade.at for grade in grades], clusters),
+    return Labels(scores, draw.pi, frozenset(draw.units), draw_problem(draw, [grade.at for grade in grades], clusters),
                   f"drawn {draw.at} with seed {draw.seed}")  # fmt: skip
 
 
-def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
+def draw_problem(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
     """Return why grades given at these times are not a random sample of these cycles; empty if they are."""
-    begun = moment(draw.at)
+    begun = parse_time(draw.at)
     if dict(draw.strata) != dict(clusters) or draw.frame_sha256 != sha256_text(canonical_json(draw.frame)):
         return f"the draw is of {len(draw.frame)} other cycles"
-    if recompute(draw) != draw.units:
+    if redraw(draw) != draw.units:
         return "the draw does not follow from its seed"
-    first = min((when for time in times if (when := moment(time)) is not None), default=None)
+    first = min((when for time in times if (when := parse_time(time)) is not None), default=None)
     if begun is None or (first is not None and first <= begun):
         return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
     return ""
@@ -320,7 +320,7 @@ class SamplingFrame:
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return cycle and agent of each honest decision of replicate 1, and the cluster of each cycle."""
     first = [decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1]
-    return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
+    return {row.record_id: (row.cycle, row.agent.id) for row in first}, {row.cycle: row.cluster for row in first}
 
 
 def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
@@ -365,7 +365,7 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
     reason = "a frame in memory has no time of its grades"
     if Path(source).is_file():
         written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
-        reason = refusal(drawn, [written], clusters)
+        reason = draw_problem(drawn, [written], clusters)
     reason = reason if labels is None else labels.refused or reason
     return Labels(grades, drawn.pi, frozenset(drawn.units), reason, f"drawn {drawn.at} with seed {drawn.seed}")
 

@@ -28,7 +28,7 @@ from assaymark.workflow.amend import open_version_1
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, in_place
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, RecordTable, atomic_path
 from assaymark.workflow.tracks.datasheet import datasheet_name
 
 Value = dict[str, float]
@@ -64,8 +64,8 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     for call in planned:
         pair, order = call.about
         slot = "" if pair.better is None else str(order.index(pair.better) + 1)
-        what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-        samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **what}))
+        details = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
+        samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **details}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 
@@ -222,7 +222,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
                 ids = sorted({names[planned.about] for planned, _ in answered})
                 scored = sum(answer.status == "ok" for _, answer in answered)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
-                with in_place(path) as part:
+                with atomic_path(path) as part:
                     require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
                 files.append({"path": str(path), "judge": judge.name, "samples": len(answered), "scored": scored})
     return files

@@ -19,9 +19,9 @@ from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.importers.scores import ScoresRead
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
-from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, score_table_of
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.measure_people import Spread, most_needed, needed_labels
+from assaymark.metrology.measure_people import DifferenceSpread, most_needed, needed_labels
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
@@ -29,9 +29,9 @@ from assaymark.records import AGGREGATE, JSON, Agent, canonical_json, content_id
 from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelScale, LabelSection, LabelSheet, LabelText
 from assaymark.report.text import moment as when
-from assaymark.rows import Rows, read
+from assaymark.rows import FileRows, read
 from assaymark.workflow import human_labels
-from assaymark.workflow.check import Checked, read_again
+from assaymark.workflow.check import Checked, reread_table
 from assaymark.workflow.human_labels import Draw, GradingSheets, SamplingFrame
 from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
@@ -105,7 +105,7 @@ class Labelling:
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
         """Return the current labels of one person by id."""
-        return human_labels.given_labels(self.folder, self.sheets, grader)
+        return human_labels.current_labels(self.folder, self.sheets, grader)
 
     def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
         """Append labels, each with its ``id``, to the person's file; they are on disk when this returns."""
@@ -118,19 +118,19 @@ class Labelling:
             handle.flush()
             os.fsync(handle.fileno())
 
-    def label_problem(self, grader: str, one: Any) -> str | None:
+    def label_problem(self, grader: str, label: Any) -> str | None:
         """Return the problem with a label sent by a page; None if it is valid."""
         low, high = self.texts.scale
-        if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
+        if not isinstance(label, dict) or not isinstance(label.get("scores"), dict):
             return "is no label"
-        name = one.get("id")
+        name = label.get("id")
         if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
-        for dimension, score in one["scores"].items():
+        for dimension, score in label["scores"].items():
             valid = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
             if dimension not in self.dimensions or not (score is None or valid):
                 return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
-        seconds, comment = one.get("seconds", 0), one.get("comment", "")
+        seconds, comment = label.get("seconds", 0), label.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
             return f"a comment is text of at most {LONGEST_COMMENT} characters"
         timed = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
@@ -151,7 +151,7 @@ class Labelling:
             if self.sheets.gold:
                 scores = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
                 right = [
-                    answer == _hashed(self.sheets.salt, name, dimension, scores[name].get(dimension))
+                    answer == _grade_hash(self.sheets.salt, name, dimension, scores[name].get(dimension))
                     for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
                 ]  # fmt: skip
                 graders[grader] |= {"gold_right": sum(right), "gold": len(right)}
@@ -161,7 +161,7 @@ class Labelling:
                 "without_second": len(once), "taken_over": self.late, "not_hidden": list(self.texts.plain)}  # fmt: skip
 
 
-def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
+def _grade_hash(salt: str, name: str, dimension: str, score: JSON) -> str:
     """Return the hash of a grade; the script of the page computes the same."""
     return sha256_text("|".join((salt, name, dimension, "null" if score is None else f"{score:g}")))
 
@@ -172,11 +172,11 @@ def open_labelling(
 ) -> Labelling:  # fmt: skip
     """Open the labelling of a run: its stored draw or a new one, with texts assigned to the graders."""
     if SEASON.holds(folder):
-        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        problem = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
-    texts, draw = (_of_table if folder.check.is_file() else _of_records)(folder), human_labels.stored_draw(folder)
-    sheets, late = human_labels.stored_sheets(folder), human_labels.take_over(folder)  # grades left by a kill
+        raise InputError(str(folder.path), [Problem("", f"{problem}, {then}")])
+    texts, draw = (_table_texts if folder.check.is_file() else _record_texts)(folder), human_labels.stored_draw(folder)
+    sheets, late = human_labels.stored_sheets(folder), human_labels.store_labels(folder)  # grades left by a kill
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
@@ -217,14 +217,14 @@ def open_labelling(
     sheets = GradingSheets(
         content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
         cycles={grader: tuple(cycles) for grader, cycles in dealt.items()},
-        ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
-        gold=_gold(gold, texts, salt) if gold else sheets.gold if sheets else {},
+        ids=dict(sorted((secrets.token_hex(6), pair) for pair in ids)),
+        gold=_read_gold(gold, texts, salt) if gold else sheets.gold if sheets else {},
     )  # fmt: skip
     write_json(folder.labels / human_labels.SHEETS, sheets)
     return Labelling(folder, texts, draw, sheets, late)
 
 
-def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldText]:
+def _read_gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldText]:
     """Read texts with known grades from a table: ``text``, optional ``material``, and a column for each dimension."""
     if not path.exists():
         raise missing(path, "table of known answers")
@@ -245,7 +245,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldTex
             if cell and not (_GRADE.fullmatch(cell) and low <= int(cell) <= high):
                 problems.append(Problem(f"{rows.where(k)}, {column}", _off_scale(texts.scale, cell)))
             elif cell:
-                answers[dimension] = _hashed(salt, name, dimension, int(cell))
+                answers[dimension] = _grade_hash(salt, name, dimension, int(cell))
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(name) or ""), texts.names).text for name in ("text", "material"))
@@ -256,8 +256,8 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.GoldTex
 
 
 def _off_scale(scale: tuple[int, int], cell: str) -> str:
-    what = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
-    return f"{what} (got {cell!r:.40})"
+    needed = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
+    return f"{needed} (got {cell!r:.40})"
 
 
 # --- labels that graders send back ------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def _off_scale(scale: tuple[int, int], cell: str) -> str:
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Store the labels in files; returns the number of new grades. Reading the same file again changes nothing."""
     problems: list[Problem] = []
-    sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
+    sheets, first = labelling.sheets, human_labels.parse_time(labelling.draw.at)
     by_grader = {grader: labelling.labels(grader) for grader in sheets.graders}
     own_ids = {grader: {*labelling.ids_of(grader), *sheets.gold} for grader in sheets.graders}
     entries = {
@@ -283,30 +283,30 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
             continue
         header = tuple(rows.table.column_names)
         if header != FIELDS:
-            what = f"must be {','.join(FIELDS)} (got {','.join(header)[:120]}); download the file again"
-            problems.append(Problem(f"{path}, header", what))
+            text = f"must be {','.join(FIELDS)} (got {','.join(header)[:120]}); download the file again"
+            problems.append(Problem(f"{path}, header", text))
             continue
         of_other = [k for k, run in enumerate(rows.table.column("run").to_pylist()) if run != sheets.run]
         if of_other:
-            what = f"of another draw or run, {len(of_other)} in all (this one is {sheets.run})"
-            problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", what))
+            text = f"of another draw or run, {len(of_other)} in all (this one is {sheets.run})"
+            problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", text))
         for k, row in enumerate(rows.table.to_pylist()):
             if k in of_other:
                 continue
-            where = f"{path} {rows.where(k)}"
+            source = f"{path} {rows.where(k)}"
             cells = {name: str(value if value is not None else "") for name, value in row.items()}
             wrong = list(_row_problems(labelling, cells, own_ids, first))
-            problems += [Problem(f"{where}, {column}", what) for column, what in wrong]
+            problems += [Problem(f"{source}, {column}", problem) for column, problem in wrong]
             if wrong:
                 continue
             grader, name, dimension = cells["grader"], cells["id"], cells["dimension"]
             score = None if cells["grade"] == CANNOT_SAY else int(cells["grade"])
-            other, place = entries.setdefault((grader, name, dimension), (score, where))
+            other, place = entries.setdefault((grader, name, dimension), (score, source))
             if other != score:
                 pair = [CANNOT_SAY if value is None else str(value) for value in (score, other)]
-                what = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
-                problems.append(Problem(f"{where}, grade", what))
-            elif place == where:
+                text = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
+                problems.append(Problem(f"{source}, grade", text))
+            elif place == source:
                 label = new.setdefault((grader, name), {"id": name, "scores": {}})
                 label["scores"][dimension] = score
                 comment = _PLAIN.sub("", cells["comment"])
@@ -316,7 +316,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     for (grader, name), label in new.items():
         earlier = by_grader[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
-    return human_labels.take_over(labelling.folder)
+    return human_labels.store_labels(labelling.folder)
 
 
 def _row_problems(
@@ -333,7 +333,7 @@ def _row_problems(
     grade = row["grade"]
     if grade != CANNOT_SAY and not (_GRADE.fullmatch(grade) and low <= int(grade) <= high):
         yield "grade", _off_scale(labelling.texts.scale, grade)
-    when = human_labels.moment(row["at"])
+    when = human_labels.parse_time(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
     elif drawn is not None and when <= drawn:
@@ -350,18 +350,18 @@ def _row_problems(
 # --- number of labels needed ------------------------------------------------------------------------------------------
 
 
-def needed(labelling: Labelling) -> list[dict[str, JSON]]:
+def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     """Return the labelled cycles needed for two differences: the plan's margin, and the largest one of the judges."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    effects = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
-            if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
+    effects = [(abs(item.value), (item.labels["high"], item.labels["low"])) for item in measured
+            if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.value]  # fmt: skip
     comparisons = labelling.texts.judged() if effects else None
     asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
     asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
-    guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
+    guess = DifferenceSpread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
     rows: list[dict[str, JSON]] = []
     for effect, pairs in asked:
         cycles, spread = (needed_labels(effect, guess, **plan), guess) if comparisons is None else most_needed(
@@ -374,14 +374,14 @@ def needed(labelling: Labelling) -> list[dict[str, JSON]]:
     return rows
 
 
-def lines(labelling: Labelling) -> Iterator[str]:
+def labelling_lines(labelling: Labelling) -> Iterator[str]:
     """Yield lines on the progress of the labelling for the terminal."""
     progress = labelling.progress()
     yield (
         f"drawn {when(progress['drawn'])}: {progress['cycles']} of {progress['of']} cycles (seed {progress['seed']}), "
         f"{progress['twice']} to be graded by two people"
     )
-    for row in needed(labelling):
+    for row in labels_needed(labelling):
         enough = f"more than the {progress['of']} cycles that there are, or more clusters"
         sources = {
             "judges": "assumed: judges' spread", "plan": "assumed: spread of the plan", "people": "people's spread",
@@ -436,7 +436,7 @@ class Texts:
         return by_cycle
 
 
-def _of_records(folder: RunFolder) -> Texts:
+def _record_texts(folder: RunFolder) -> Texts:
     frame, store = frame_of(folder), Store(folder)
     every, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
     rubric: Rubric = find_rubric("v1.0")
@@ -508,27 +508,27 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _of_table(folder: RunFolder) -> Texts:
-    checked, rows, read = read_again(folder)
+def _table_texts(folder: RunFolder) -> Texts:
+    checked, rows, read = reread_table(folder)
     frame = _table_frame(checked, read)
     source, low, high = checked.read.source, round(frame.scale[0]), round(frame.scale[1])
     if "text" not in read.roles:
-        what = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
+        problem = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
         remedy = f"name it with: assaymark check {source} --map text=COLUMN --out {folder.path}"
         elsewhere = f"or draw the sample with: assaymark draw {source} --out {folder.path}, and grade elsewhere"
-        raise InputError(source, [Problem("header", f"{what}; {remedy}, {elsewhere}")])
+        raise InputError(source, [Problem("header", f"{problem}; {remedy}, {elsewhere}")])
     if (low, high) != frame.scale:
-        what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
-        raise InputError(source, [Problem("scale", what)])
+        problem = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
+        raise InputError(source, [Problem("scale", problem)])
     table = read.table.to_pydict()
     # Show a column with a name of `_MATERIAL`, such as the prompt, unless it has a role or holds no sentences.
-    taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
+    used = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
     there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
-    columns = (_cells(rows, column, read.row) for column in there if column not in taken)
+    columns = (_column_texts(rows, column, read.row) for column in there if column not in used)
     contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     texts: dict[str, tuple[str, str]] = {}
     problems = []
-    for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
+    for k, text in enumerate(_column_texts(rows, read.roles["text"], read.row)):
         name = table["trajectory"][k]
         earlier = texts.get(name, ("", ""))[0]
         if text and earlier and text != earlier:
@@ -560,13 +560,13 @@ def _of_table(folder: RunFolder) -> Texts:
     questions = tuple(LabelScale(name, _title(title), hint) for name, title in titles)
 
     def judged() -> Comparisons:
-        columns = Columns.of(read.table, source, read.dimensions, read.scale)
+        columns = ScoreColumns.of(read.table, source, read.dimensions, read.scale)
         return Comparisons.of_table(score_table_of(columns, checked.study.rubric.weights), checked.study)
 
     return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, checked.study.inference, judged)
 
 
-def _cells(rows: Rows, column: str, row: Any) -> list[str]:
+def _column_texts(rows: FileRows, column: str, row: Any) -> list[str]:
     """Return a column as text, at the given rows."""
     values = rows.column(column).to_pylist()
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
@@ -582,7 +582,7 @@ def _table_frame(checked: Checked, read: ScoresRead) -> SamplingFrame:
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
     """Return the records that people can grade: of a run, an import (by ``rubric``), a judged season or a table."""
     if folder.check.is_file():
-        checked, _, read = read_again(folder)
+        checked, _, read = reread_table(folder)
         return _table_frame(checked, read)
     folder.require()
     if SEASON.holds(folder):
@@ -590,8 +590,8 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
 
         return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
-        what = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
-        raise InputError(str(folder.path), [Problem("", what)])
+        problem = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
+        raise InputError(str(folder.path), [Problem("", problem)])
     decisions, study = Store(folder).read(DECISIONS), None
     asked = find_rubric(rubric)
     if STUDY.holds(folder):
@@ -607,8 +607,8 @@ def draw_cycles(
     """Draw cycles of a run or a checked table for people to grade, and store the draw; defaults are the plan's."""
     frame = frame_of(folder)
     if frame.graded:
-        what = "people's grades are in the table already; a sample is drawn before the first grade"
-        raise InputError(str(folder.path), [Problem("human", what)])
+        problem = "people's grades are in the table already; a sample is drawn before the first grade"
+        raise InputError(str(folder.path), [Problem("human", problem)])
     sizes = Counter(cycle for cycle, _ in frame.records.values())
     draw = human_labels.draw_sample(
         frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,

@@ -18,16 +18,16 @@ from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
-from assaymark.judging.evidence.context_index import Material
+from assaymark.judging.evidence.context_index import ContextIndex
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
-from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
+from assaymark.workflow.human_labels import labels_of, people_basis, records_of, store_labels
 from assaymark.workflow.lock import Locked, open_locked
-from assaymark.workflow.progress import parts, say
+from assaymark.workflow.progress import count_parts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Analysed, Scores, probe_basis
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
@@ -37,7 +37,7 @@ UNSETTLED = "settlement"
 """The rule reported as broken by orders that cannot be settled."""
 
 
-def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
+def measure_behaviour(store: Store, locked: Locked) -> list[Measurement]:
     """Measure the behaviour of a study's own agents; empty for imported records."""
     if locked.study.substrate is None:
         return []
@@ -45,11 +45,11 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
     for decision in store.read(DECISIONS):
         if decision.derivation.kind == "honest" and decision.replicate == 1:
             asked[decision.context_id].append(decision)
-    conduct = (conduct_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
+    conduct = (behaviour_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
     return list(metrology.conduct_measurements(conduct, locked.study.inference.level))
 
 
-def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
+def behaviour_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
     """Return the behaviour of an agent in one decision, with a check of each numeric limit if there is a portfolio."""
     usable = not unanswered(decision)
     checks: tuple[tuple[str, bool], ...] | None = None
@@ -67,13 +67,13 @@ def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour
     return metrology.AgentBehaviour(decision.agent.id, decision.cluster, usable, decision.flags, checks, seconds, *size)
 
 
-def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
+def score_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
     """Return the oracle's score of constraint awareness of each selected record that consists of orders, by id."""
     decisions: Sequence[Decision] = store.read(DECISIONS)
     return oracle_scores(decisions, store.each_context(), locked.study)
 
 
-def oracle_known(
+def known_scores(
     locked: Locked, scores: Mapping[str, float], fixed: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
     """Return the known scores by record, including the oracle's, for `known_measurements`."""
@@ -93,7 +93,7 @@ def measure(
         from assaymark.workflow.import_records import import_named_grades
 
         import_named_grades(folder, study.human.grades, anchor=True)
-    take_over(folder)
+    store_labels(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if study.datasheets else {}
@@ -101,7 +101,7 @@ def measure(
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
-        measurements = [*_measured(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
+        measurements = [*_measurements(store, locked, oracle, analysed, evidence), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, measurements, basis)
         lacking = [one for one in measurements if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
@@ -109,7 +109,7 @@ def measure(
     return store.rows(MEASUREMENTS)
 
 
-def _measured(
+def _measurements(
     store: Store, locked: Locked, scored: Mapping[str, int] | None, analysed: Analysed | None,
     evidence: Sequence[Measurement] | None,
 ) -> list[Measurement]:  # fmt: skip
@@ -124,14 +124,14 @@ def _measured(
     people = labels_of(store.folder, *records_of(records))
     if panel is None or style or people is not None:
         panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
-                        progress=parts())  # fmt: skip
+                        progress=count_parts())  # fmt: skip
     measurements = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
     measurements += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     measurements += metrology.cell_measurements(honest, scores.cells, study)
     for cell in scores.cells:
         if cell.kind == "length_matched":
             measurements += metrology.length_matched_contrasts(cell, honest, study)
-    oracle = (scored_by_oracle(store, locked) if scored is None else scored) if study.oracle else {}
+    oracle = (score_by_oracle(store, locked) if scored is None else scored) if study.oracle else {}
     if study.oracle:
         measurements += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # The scores of a faultless judge, for control records whose construction fixes them.
@@ -141,13 +141,13 @@ def _measured(
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: known for name, known, source in entries if source != ours}
+    fixed = {name: scores for name, scores, source in entries if source != ours}
     fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
-    measurements += metrology.known_measurements(tables, oracle_known(locked, oracle, fixed_scores), study)
+    measurements += metrology.known_measurements(tables, known_scores(locked, oracle, fixed_scores), study)
     if study.contamination is not None:
         traded = {record.record_id: frozenset(action.instrument for action in record.actions) for record in records}
         measurements += metrology.contamination_measurements(honest, study, traded)
-    measurements += measured_conduct(store, locked)
+    measurements += measure_behaviour(store, locked)
     flagged = (
         (record.agent.id, record.cluster, INSTRUCTION_LIKE in record.flags)
         for record in records
@@ -157,8 +157,8 @@ def _measured(
     # The same judge under two rubrics, on the trajectories that it graded usably under both.
     anchor = study.anchor_probe
     if anchor is not None and store.digest(ANCHOR) is not None:
-        after = _scores(store.read(ANCHOR))
-        before = _scores(one for found in scores.judgments.values() for one in found if one.judge == anchor.judge)
+        after = _mean_scores(store.read(ANCHOR))
+        before = _mean_scores(one for group in scores.judgments.values() for one in group if one.judge == anchor.judge)
         by_id = {decision.record_id: decision for decision in records}
         both = [(name, by_id[name]) for name in sorted(before.keys() & after.keys())]
         measurements += metrology.anchor_measurements(
@@ -172,12 +172,12 @@ def _measured(
     share = dict(zip(honest.dimensions, honest.weights.tolist(), strict=True))
     answers = {
         name: {AGGREGATE: sum(share[dimension] * value for dimension, value in answer.items()), **answer}
-        for name, answer in _scores(store.read(PROBE) if answered else ()).items()
+        for name, answer in _mean_scores(store.read(PROBE) if answered else ()).items()
     }
     asked = [record for record in records if record.record_id in answers]
     measurements += metrology.probe_measurements(
         plan, answers, agents={decision.record_id: decision.agent.id for decision in asked},
-        cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
+        cycles={row.record_id: row.cycle for row in asked}, clusters={row.record_id: row.cluster for row in asked},
         study=study,
     )  # fmt: skip
     # Numbers checked against the context, which the chance rate needs as well. Contexts are indexed one at a time: all
@@ -187,14 +187,14 @@ def _measured(
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
             of_rows = filter(attrgetter("instrument"), context.facts)
-            material[name] = Material.of(replace(context, prompt="", facts=tuple(of_rows)))
+            material[name] = ContextIndex.of(replace(context, prompt="", facts=tuple(of_rows)))
         evidence = evidence_summary(
             store.read(EVIDENCE), records, material, rng=np.random.default_rng([study.seed, 2]), level=level
         )
     return [*measurements, *evidence, forecast_mismatches(records)]
 
 
-def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
+def _mean_scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
     """Return the mean score of each trajectory over one judge's usable trials, by dimension."""
     trials: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for judgment in judgments:

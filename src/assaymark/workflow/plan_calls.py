@@ -84,11 +84,11 @@ def claim_design(
         and item.labels["dimension"] == claim.dimension
         and {high, *low} <= {item.labels["high"], item.labels["low"]}
     ]
-    positive = [gap for gap in gaps if gap is not None]
-    gap = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
-    if estimated is None or math.isnan(estimated[0]["residual"][scale]) or gap is None:
+    positive = [size for size in gaps if size is not None]
+    target = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
+    if estimated is None or math.isnan(estimated[0]["residual"][scale]) or target is None:
         if estimated is not None:
-            state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
+            state = "one cycle in each cluster, needs two" if target is not None else "these records show no such gap"
         return ClaimDesign(state)
     # The level of the test of one contrast of a leader, or of a single pair in the first step.
     share, dimensions = 1.0, len(comparisons.names) - 1
@@ -106,14 +106,14 @@ def claim_design(
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])
-    best = designs.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
+    best = designs.dstudy(v, target, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
                               human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or comparisons.agents if other != high]
-    labels, spread = most_needed(comparisons, scale, pairs, gap, measurements, study.inference.alpha, power=power)
+    labels, spread = most_needed(comparisons, scale, pairs, target, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
-        "ok", gap, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
-        power_now=designs.design_power(v, gap, level, now, random),
+        "ok", target, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
+        power_now=designs.design_power(v, target, level, now, random),
         variance=reliability.dstudy_variance(v, **now, random=random),
         per_call=designs.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
         labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
@@ -125,9 +125,9 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     if design.state != "ok":
         yield f"D-study: not computed: {design.state}."
         return
-    gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
-    yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
-    yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
+    difference = "the gap" if withheld else f"a gap of {design.gap:.2f}"
+    yield f"D-study of this run: {difference}, tested at level {design.level:.2g}."
+    yield f"  Now: {_size_words(design.now)}; power {design.power_now:.2f}."
     basis = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
         yield f"  No number of labels confirms it ({basis})."
@@ -142,7 +142,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     else:
         within = "" if budget is None or design.more_calls <= budget else f", beyond the budget of {budget}"
         yield f"  Cheapest with power {design.power:g}: {design.more_calls} more calls{within}:"
-        yield f"    {_sizes({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
+        yield f"    {_size_words({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
     if (best := design.cheapest) is not None and best.labelled is not None:
         yield f"    {best.labelled} of {best.G * best.C} cycles graded by people; cost {best.cost:,.2f} in all."
     yield f"  Variance of the gap: {design.variance:.2g}. One more call spent on each takes off"
@@ -155,7 +155,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     yield f"    {', '.join(bought)}{'' if design.trials_known else '; trials not measured'}."
 
 
-def _sizes(size: Mapping[str, int]) -> str:
+def _size_words(size: Mapping[str, int]) -> str:
     words = {"J": "judge", "T": "trial", "C": "cycle", "G": "cluster"}
     judges, trials, cycles, clusters = (f"{size[key]} {word}{'s' * (size[key] > 1)}" for key, word in words.items())
     return f"{judges}, {trials}, {cycles} in each of {clusters}"
@@ -244,7 +244,7 @@ class CallPlan(Result):
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
     def _parts(self) -> Iterator[Part]:
-        yield from map(clean, lines(self))
+        yield from map(clean, plan_calls_lines(self))
 
     @property
     def document(self) -> Mapping[str, object]:
@@ -335,13 +335,13 @@ def plan_calls_report(
     options: tuple[CallOption, ...] = ()
     if budget_calls is not None:
         given = plain, fewer, truth, components, budget_calls, cells
-        options = tuple(option for option, *_ in _ways(*given))
+        options = tuple(option for option, *_ in _setups(*given))
         # The control cells alone change no score, so one study shows their effect without sampling error.
         repeats = [1 if option.name == "control cells" else min(studies, max(_FEWEST, studies * _LARGE // option.calls))
                    for option in options]  # fmt: skip
         each = given, targets, adversarial, repeats, seed
-        with beside(_reached, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
-            halves = _reached(*each, 0), others()
+        with beside(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
+            halves = _simulate_half(*each, 0), others()
         for option, n, *counts in zip(options, repeats, *halves, strict=True):
             rising |= {option.name: sum(sum(part.values()) for part in counts) / n} if counts[0] else {}
             for name in counts[0]:
@@ -353,7 +353,7 @@ def plan_calls_report(
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
 
-def lines(plan: CallPlan) -> list[str]:
+def plan_calls_lines(plan: CallPlan) -> list[str]:
     """Return the plan in lines; suppressed values are left out here too."""
     target = plan.focus
     if target is None:
@@ -395,7 +395,7 @@ Setup = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, St
 """An option, a function that draws its simulated records, and the plan it needs."""
 
 
-def _ways(
+def _setups(
     table: ScoreTable, study: Study, truth: Truth, components: designs.Components, budget: int, cells: bool
 ) -> list[Setup]:
     """Return the ways to spend the budget, each with control cells if these are needed."""
@@ -406,8 +406,8 @@ def _ways(
         state = f"not affordable: it needs {spent} calls"
         return [(CallOption("control cells", texts, spent, state, cells=True), None, study)]
     ways: list[Setup] = []
-    left, price = budget - spent, n / len(table.cycles) * trials
-    for part, name in ((left // 2, "half the new cycles"), (left, "new cycles")):
+    budget_left, price = budget - spent, n / len(table.cycles) * trials
+    for part, name in ((budget_left // 2, "half the new cycles"), (budget_left, "new cycles")):
         if not (count := int(part / price)):
             state = f"not affordable: one cycle needs {math.ceil(price)} calls"
             ways.append((CallOption(name, "more cycles", math.ceil(price), state), None, study))
@@ -424,7 +424,7 @@ def _ways(
     state = "ok"
     if len(table.judges) < 2:
         state = "not measured: with one judge nothing says how much another would differ"
-    elif n > left:
+    elif n > budget_left:
         state = f"not affordable: it needs {n} calls"
     other = JudgeSpec(name="another judge", model="planned/judge", family="another family")
     words = f"one judge of another family on all {n} trajectories, once each"
@@ -441,7 +441,7 @@ def _ways(
     )  # fmt: skip
     state = "not measured: no judge was asked twice, so nothing says what another trial would change"
     if measured:
-        extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
+        extra = min(budget_left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
         words, state = f"more trials of {judge}", f"not affordable: it needs {n} calls"
     if extra > 0:
         words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
@@ -456,28 +456,28 @@ def _ways(
     return combined
 
 
-def _reached(
+def _simulate_half(
     given: tuple[Any, ...], targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus],
     repeats: Sequence[int], seed: int, first: int,
 ) -> list[dict[str, int]]:  # fmt: skip
     """Simulate every second study of each option from ``first`` on; empty for an option that is not affordable."""
     return [
-        _simulated(way, targets, adversarial, range(first, n, 2), [seed, place]) if way[0].state == "ok" else {}
-        for place, (way, n) in enumerate(zip(_ways(*given), repeats, strict=True))
+        _simulate(way, targets, adversarial, range(first, n, 2), [seed, place]) if way[0].state == "ok" else {}
+        for place, (way, n) in enumerate(zip(_setups(*given), repeats, strict=True))
     ]
 
 
-def _simulated(
+def _simulate(
     way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], numbers: range, seed: list[int]
 ) -> dict[str, int]:
     """Return the number of simulated studies in which each target reached its next level or a better one."""
     option, extend, study = way
     assert extend is not None
 
-    def of_claim(found: Comparisons, claim: Claim) -> tuple[list[int], int]:
+    def of_claim(compared: Comparisons, claim: Claim) -> tuple[list[int], int]:
         """Return the indices of a claim's pairs, and of its scale."""
-        names = {found.agents.index(name) for name in claim.subjects}
-        return [k for k, pair in enumerate(found.pairs) if names <= {*pair}], found.names.index(claim.dimension)
+        names = {compared.agents.index(name) for name in claim.subjects}
+        return [k for k, pair in enumerate(compared.pairs) if names <= {*pair}], compared.names.index(claim.dimension)
 
     reached = {target.claim.id: 0 for target in targets}
     aims = {target.claim.id: target.aim for target in targets}

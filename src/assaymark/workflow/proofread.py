@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
 from assaymark.claims.certification import VERDICTS_FORMAT, VerdictFile
-from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
-from assaymark.claims.sentences import LONGEST, Names
+from assaymark.claims.proofread import ClaimCheck, Mark, RunVerdicts, TextCheck, proofread_sentence
+from assaymark.claims.sentences import LONGEST, RunNames
 from assaymark.errors import InputError, Problem, UnknownNameError, foreign, problems_of
 from assaymark.records import AGGREGATE, write_atomic
 from assaymark.text import clean, visible
@@ -287,7 +287,7 @@ def _fill(chars: list[str], start: int, end: int, sign: str = " ") -> None:
 # --- the run ----------------------------------------------------------------------------------------------------------
 
 
-def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
+def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
     """Read the verdicts of a run folder or of a ``verdicts.json``; each alias is written ``NAME=AGENT``."""
     folder = RunFolder(path)
     file = path if path.is_file() else folder.verdicts
@@ -296,14 +296,14 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
     if not file.is_file():
         raise InputError(str(path), [Problem("", f"has no verdicts.json; run: assaymark claim {path}")])
     try:
-        found = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
+        saved = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
     except ValidationError as exc:
         raise InputError(str(file), problems_of(exc)) from None
-    if found.format != VERDICTS_FORMAT:
-        raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {found.format!r:.80})")])
-    compared = (verdict.claim for verdict in found.verdicts if verdict.claim.id.startswith(("first[", "above[")))
+    if saved.format != VERDICTS_FORMAT:
+        raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {saved.format!r:.80})")])
+    compared = (verdict.claim for verdict in saved.verdicts if verdict.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    agents, named = tuple(found.agents), dict[str, str]()
+    agents, named = tuple(saved.agents), dict[str, str]()
     for alias in aliases:
         name, equals, agent = (part.strip() for part in alias.partition("="))
         if not equals or not name:
@@ -311,20 +311,20 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         if agent not in agents:
             raise UnknownNameError("agent", agent, agents)
         named[name] = agent
-    names = Names(agents, scores, named)
-    items = found.measurements.values()
+    names = RunNames(agents, scores, named)
+    items = saved.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
     sizes = {
-        "judges": len(found.panel.judges), "agents": len(found.agents), "dimensions": len({*scores} - {AGGREGATE}),
+        "judges": len(saved.panel.judges), "agents": len(saved.agents), "dimensions": len({*scores} - {AGGREGATE}),
         "decisions": max((item.n for item in items if item.name == "kappa.mean_pairwise"), default=0),
         "cycles": max((item.n for item in contrasts), default=0),
         "clusters": max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0),
     }  # fmt: skip
     counts = {noun: size for noun, size in sizes.items() if size}
-    return Decided(names, found.verdicts, found.measurements, found.ranks, counts, judged=bool(found.panel.judges))
+    return RunVerdicts(names, saved.verdicts, saved.measurements, saved.ranks, counts, judged=bool(saved.panel.judges))
 
 
-def gate_lines(gated: Gated, at_least: str) -> list[str]:
+def gate_lines(gated: ClaimCheck, at_least: str) -> list[str]:
     """Return the line that `assaymark gate` prints."""
     conditions = f" Say also: {' '.join(gated.conditions)}" if gated.conditions else ""
     reason = f" {gated.why[:1].upper()}{gated.why[1:]}." if gated.why else conditions
@@ -341,7 +341,7 @@ class PlacedFinding:
 
     file: str
     sentence: str
-    finding: Finding
+    finding: TextCheck
     start: int
     end: int
     line: int
@@ -357,7 +357,7 @@ class PlacedFinding:
     @property
     def message(self) -> str:
         """The mark, the reason, and the text to write, in one line."""
-        return " ".join(f"{label} {text}".strip() for label, text in _said(self.finding))
+        return " ".join(f"{label} {text}".strip() for label, text in _finding_parts(self.finding))
 
     @property
     def view(self) -> dict[str, Any]:
@@ -370,7 +370,7 @@ class PlacedFinding:
         }  # fmt: skip
 
 
-def read_document(path: Path, run: Decided) -> Document:
+def read_document(path: Path, run: RunVerdicts) -> Document:
     """Read a text file given by the user, with its line endings unchanged."""
     if not path.exists():
         raise missing(path, "file")
@@ -395,18 +395,18 @@ def read_document(path: Path, run: Decided) -> Document:
     return Document(path, text, form_of(path.name), keep)
 
 
-def proofread(document: Document, run: Decided) -> Document:
+def proofread(document: Document, run: RunVerdicts) -> Document:
     """Check every sentence of a text against the verdicts of a run."""
     ends = [match.start() for match in re.finditer("\n", document.text)]
     findings: list[PlacedFinding] = []
 
-    def place(sentence: SentenceSpan, finding: Finding) -> None:
+    def place(sentence: SentenceSpan, finding: TextCheck) -> None:
         first, last = bisect_left(ends, sentence.start), bisect_left(ends, sentence.end)
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
         columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
         text = clean(sentence.text, 1000)
-        where = first + 1, columns[0], last + 1, columns[1]
-        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *where))
+        span = first + 1, columns[0], last + 1, columns[1]
+        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *span))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, sentence in enumerate(sentences):
@@ -417,18 +417,18 @@ def proofread(document: Document, run: Decided) -> Document:
         if len(sentence.text) <= LONGEST:
             before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(sentence.text))) or before
         elif next(run.names.mentions(sentence.text[: 10 * LONGEST]), None):
-            finding = Finding("?", f"a sentence of {len(sentence.text):,} characters is not read")
+            finding = TextCheck("?", f"a sentence of {len(sentence.text):,} characters is not read")
         if finding is not None:
             place(sentence, finding)
     for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
-            place(SentenceSpan(head, rows.start(), end, 0), Finding("?", _NOT_READ))
+            place(SentenceSpan(head, rows.start(), end, 0), TextCheck("?", _NOT_READ))
     return replace(document, found=tuple(sorted(findings, key=lambda placed: placed.start)))
 
 
-def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
+def fix(text: Document, run: RunVerdicts) -> tuple[Document, list[str]]:
     """Write the fixed text and proofread it again; returns the new findings, and the changes as a diff."""
     new = text.fixed()
     if new == text.text:
@@ -446,7 +446,7 @@ def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _said(finding: Finding) -> Iterator[tuple[str, str]]:
+def _finding_parts(finding: TextCheck) -> Iterator[tuple[str, str]]:
     """Yield the parts of a finding with their labels: mark and reason, then the text to add or write."""
     reason, mark = clean(finding.why), f"[{finding.mark}]"
     head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
@@ -464,7 +464,7 @@ def _said(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "Say also:", clean(" ".join(finding.also))
 
 
-def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -> Iterator[str]:
+def proofread_lines(texts: Sequence[Document], run: RunVerdicts, *, fixing: bool = False) -> Iterator[str]:
     """Yield the terminal output: each sentence with its line and mark, at most 80 columns wide, and the counts."""
     if run.names.common:
         names = ", ".join(run.names.common)
@@ -487,7 +487,7 @@ def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -
                 yield f"{head}{clean(placed.sentence, room):<{room}}   [x] matches"
                 continue
             yield from wrapped(clean(placed.sentence, 300), head, _INDENT)
-            for label, text in _said(placed.finding):
+            for label, text in _finding_parts(placed.finding):
                 first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
                 first = f"     {label:<6}" if label.startswith("[") else first
                 yield from wrapped(text, first, " " * len(first) if label in ("Add", "Write") else _INDENT)
@@ -523,16 +523,16 @@ def sarif(texts: Sequence[Document]) -> dict[str, Any]:
         for words, name, level in _MARKS.values() if name
     ]  # fmt: skip
     results = []
-    for one in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
-        _, rule, level = _MARKS[one.finding.mark]
+    for hit in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
+        _, rule, level = _MARKS[hit.finding.mark]
         region = {
-            "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,
-            "snippet": {"text": one.sentence},
+            "startLine": hit.line, "startColumn": hit.column, "endLine": hit.end_line, "endColumn": hit.end_column,
+            "snippet": {"text": hit.sentence},
         }  # fmt: skip
-        path = Path(one.file)
+        path = Path(hit.file)
         uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
         place = {"artifactLocation": {"uri": uri}, "region": region}
-        message = {"text": one.message}
+        message = {"text": hit.message}
         results.append({"ruleId": rule, "level": level, "message": message, "locations": [{"physicalLocation": place}]})
     driver = {"name": "assaymark", "version": __version__, "rules": rules}
     return {

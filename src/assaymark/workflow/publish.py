@@ -110,12 +110,12 @@ class StudyReport(Result):
 
 def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> StudyReport:
     """Write ``report/`` from the records of a finished run; a further language goes to a folder below it."""
-    shown = study_shown(folder)
+    shown = study_contents(folder)
     replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
     return StudyReport(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
-def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
+def call_progress(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
     """Return the planned and the answered calls of each model of a run; empty without a ledger."""
     if not folder.has_ledger:
         return {}
@@ -128,7 +128,7 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     from assaymark.report.site import LiveView, render_unfinished
 
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
-    view = LiveView(folder.path.resolve().name, standing_of(folder))
+    view = LiveView(folder.path.resolve().name, call_progress(folder))
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if sheets else ()
     frame = Frame(study=clean(locked.study.title or locked.study.name, 120), mark=short_hash(locked.plan_hash),
                   nav=(Link("overview", "index.html", "Overview"), *judges))  # fmt: skip
@@ -144,7 +144,7 @@ StudyContents: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], AnswerIndex, 
 """The contents of a finished study's pages; the last item reads its calls, None if no ledger is available."""
 
 
-def study_shown(folder: RunFolder) -> StudyContents:
+def study_contents(folder: RunFolder) -> StudyContents:
     """Read the contents of a finished study's pages."""
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
     paid: tuple[PaidView, ...] | None = None  # None if the ledger is in a database that cannot be reached
@@ -153,7 +153,7 @@ def study_shown(folder: RunFolder) -> StudyContents:
     except LedgerError:
         if isinstance(folder.ledger, Path):
             raise
-    run = gather(locked, tables.Store(folder), sheets, paid)
+    run = gather_run(locked, tables.Store(folder), sheets, paid)
     return run, sheets, stored_answers(folder), None if paid is None else calls_of(folder)
 
 
@@ -165,7 +165,7 @@ def study_pages(shown: StudyContents, site: Site = ALONE, calls: Calls = "all") 
         yield from datasheet_pages(sheets, (), study_frame(run, site), answers, read if calls == "all" else None)
 
 
-def gather(
+def gather_run(
     locked: Locked, store: tables.Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Collect the contents of the pages from the tables of a run."""
@@ -248,4 +248,4 @@ def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[st
         notes.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
     if n := sum(INSTRUCTION_LIKE in decision.flags for decision in decisions):
         notes.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
-    return (*notes, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
+    return (*notes, *(f"{note} ({n} records)" for note, n in counts.most_common(20)))

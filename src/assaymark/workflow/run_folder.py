@@ -43,7 +43,7 @@ PLAN_BYTES: Final = "plan_sha256"
 _ANCHOR: Final = "lock"
 
 
-class _At:
+class _Entry:
     """Descriptor of a file or folder of a run, by its name."""
 
     def __init__(self, name: str) -> None:
@@ -59,19 +59,19 @@ class RunFolder:
 
     path: Path
 
-    plan = _At("plan.toml")  # as the user wrote it
-    lock = _At("study.lock")
-    ledger_url = _At("ledger.url")  # names the database that holds the ledger, without a password
-    tables = _At("tables")
-    verdicts = _At("verdicts.json")
-    certificates = _At("certificates")
-    sums = _At("SHA256SUMS")  # of each published file, in the format of sha256sum
-    amendments = _At("amendments")  # one dated and hashed file for each change of the plan after its lock
-    datasheets = _At("datasheets")
-    publications = _At("publications")  # the claims of each day's publication of a season
-    report = _At("report")
-    check = _At("check.json")  # for the folder of a checked table: how the table was read
-    labels = _At("labels")  # assignments to human graders, and every label as given
+    plan = _Entry("plan.toml")  # as the user wrote it
+    lock = _Entry("study.lock")
+    ledger_url = _Entry("ledger.url")  # names the database that holds the ledger, without a password
+    tables = _Entry("tables")
+    verdicts = _Entry("verdicts.json")
+    certificates = _Entry("certificates")
+    sums = _Entry("SHA256SUMS")  # of each published file, in the format of sha256sum
+    amendments = _Entry("amendments")  # one dated and hashed file for each change of the plan after its lock
+    datasheets = _Entry("datasheets")
+    publications = _Entry("publications")  # the claims of each day's publication of a season
+    report = _Entry("report")
+    check = _Entry("check.json")  # for the folder of a checked table: how the table was read
+    labels = _Entry("labels")  # assignments to human graders, and every label as given
 
     @property
     def ledger(self) -> Path | str:
@@ -99,10 +99,10 @@ class RunFolder:
             )
         return self
 
-    def refuse_others(self, ours: bool, what: str) -> None:
+    def refuse_others(self, ours: bool, noun: str) -> None:
         """Raise `PlanError` if the folder holds files and they are not ``ours``."""
         if not ours and self.path.is_dir() and any(self.path.iterdir()):
-            raise PlanError(f"{self.path} holds other files; give the {what} a folder of its own (--out)")
+            raise PlanError(f"{self.path} holds other files; give the {noun} a folder of its own (--out)")
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
@@ -154,42 +154,42 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
     _LOG.info("wrote %s: %d files", folder, len(targets))
 
 
-def read_text(path: Path, what: str) -> str:
+def read_text(path: Path, noun: str) -> str:
     """Read a text file given by the user; raises `InputError` if it is missing or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise missing(path, what) from None
+        raise missing(path, noun) from None
     except UnicodeDecodeError as exc:
         kind = foreign(exc.object[:8])
-        problem = Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")
+        problem = Problem(f"byte {exc.start}", f"this {noun} is not UTF-8 text")
         raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
+        raise InputError(str(path), [Problem("", f"cannot read this {noun}: {exc.strerror or exc}")]) from None
 
 
-def missing(path: Path, what: str, advice: str = "") -> InputError:
+def missing(path: Path, noun: str, advice: str = "") -> InputError:
     """Return the error for a missing file or folder given by the user, with similar names beside it as suggestions."""
-    problem = f"{'a file, and no' if path.is_file() else 'no such'} {what}" + (f"; {advice}" if advice else "")
+    problem = f"{'a file, and no' if path.is_file() else 'no such'} {noun}" + (f"; {advice}" if advice else "")
     try:
         names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
     except OSError:
         return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
     kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
-    if near := get_close_matches(path.name, names, n=2):
-        problem += f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
+    if similar := get_close_matches(path.name, names, n=2):
+        problem += f"; did you mean {' or '.join(str(path.parent / name) for name in similar)}?"
     elif kin:
         more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
         problem += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
     return InputError(str(path), [Problem("", problem)])
 
 
-def read_json(path: Path, what: str) -> JSON:
+def read_json(path: Path, noun: str) -> JSON:
     """Read a JSON file that assaymark wrote; raises `LedgerError` if it is damaged."""
     try:
-        return json.loads(read_text(path, what))
+        return json.loads(read_text(path, noun))
     except json.JSONDecodeError as exc:
-        raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+        raise LedgerError(f"{path}: this {noun} is damaged at line {exc.lineno} ({exc.msg})") from None
 
 
 def kind_of(folder: RunFolder) -> Kind:
@@ -243,12 +243,12 @@ class LockKind:
         stored = read_lock(folder)
         form = str(stored.get("format"))
         if form != self.format:
-            for start, what in self.others.items():
+            for start, message in self.others.items():
                 if form.startswith(start):
-                    raise PlanError(what.format(folder.path))
+                    raise PlanError(message.format(folder.path))
             raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
         if isinstance(folder.ledger, Path):  # a database is checked when calls are made
-            _require_anchored(folder, stored, anchored(folder))
+            _require_anchored(folder, stored, ledger_locks(folder))
         return stored
 
     def new_lock(self, plan_hash: str, locked_at: JSON, **parts: JSON) -> dict[str, JSON]:
@@ -275,10 +275,10 @@ def _lock(folder: RunFolder) -> dict[str, Any]:
 
 def write_sums(folder: RunFolder) -> None:
     """Write the sha256 of each published file, after all of them are written; ``sha256sum -c`` checks them."""
-    write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in handed_on(folder).items()))
+    write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in published_files(folder).items()))
 
 
-def handed_on(folder: RunFolder) -> dict[str, str]:
+def published_files(folder: RunFolder) -> dict[str, str]:
     """Return the published files of a run, which no table manifest covers, with the sha256 of each."""
     below = [f"{name}/*.json" for name in ("certificates", "datasheets", "publications")]
     patterns = (*below[:2], "questions.jsonl", "stimuli.json", "verdicts.json", below[2])
@@ -289,9 +289,9 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
     """Write the lock of the plan in the folder, with the sha256 of the plan's bytes."""
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
-    anchors = anchored(folder)
+    anchors = ledger_locks(folder)
     if anchors and not folder.lock.is_file():
-        earlier = _of_plan(anchors, lock["plan_hash"])
+        earlier = _lock_of(anchors, lock["plan_hash"])
         if earlier is None and isinstance(folder.ledger, Path):
             raise PlanError(f"{folder.path}: calls were made under the lock of another plan; put {folder.lock} back")
         write_json(folder.lock, earlier or stored)
@@ -310,7 +310,7 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
         anchor(stored)
 
 
-def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
+def ledger_locks(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
     """Return the locks stored in the ledger: none before its first call, two while the lock is being replaced."""
     if not folder.has_ledger:
         return ()
@@ -325,7 +325,7 @@ def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
     if not folder.lock.is_file():
         return
     stored, anchors = _lock(folder), json.loads(ledger.notes.get(_ANCHOR) or "[]")
-    first = _of_plan(anchors, stored.get("plan_hash")) if ledger.leases is not None else None
+    first = _lock_of(anchors, stored.get("plan_hash")) if ledger.leases is not None else None
     if first is not None and edited_fields(stored, anchors):
         write_json(folder.lock, first)
         return
@@ -347,7 +347,7 @@ def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], anchors: Se
         raise PlanError(f"{folder.lock} was edited after the first call under it ({', '.join(fields)}); restore it")
 
 
-def _of_plan(locks: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
+def _lock_of(locks: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
     return next((lock for lock in locks if lock.get("plan_hash") == plan_hash), None)
 
 
@@ -397,8 +397,8 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
     with new_folder(site):
         try:
             say(earlier)  # from here on, a folder left by a kill is recognised as a site
-            for left in site.glob(f"{_NEW}*"):
-                shutil.rmtree(left, ignore_errors=True)
+            for stale in site.glob(f"{_NEW}*"):
+                shutil.rmtree(stale, ignore_errors=True)
             # within the site, and so on the same disk: if a page cannot be made, the site stays unchanged
             with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as staged:
                 write(Path(staged))

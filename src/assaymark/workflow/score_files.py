@@ -23,14 +23,14 @@ from assaymark.claims.certification import tally_of, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
-from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
 from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Folded, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, parts_of
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -49,7 +49,7 @@ from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verd
 from assaymark.report.text import LEVELS, TAGS, TALLY, tally_words
 from assaymark.rows import read
 from assaymark.text import clean
-from assaymark.workflow.progress import note, parts, watching
+from assaymark.workflow.progress import count_parts, note, watching
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
@@ -92,7 +92,7 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Folded("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
@@ -119,8 +119,8 @@ class MeasuredTable(Result):
         else:
             ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
             form = self.study.rubric.coefficient
-            what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
-            text.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
+            coefficient = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
+            text.append(f"agreement of the judges: {coefficient} {kappa.value:.2f}{ends}")
         # What few clusters can show of rankings by the overall score; nothing if there are more.
         pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
         most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
@@ -165,7 +165,7 @@ def measure_table(
         partitions = None if folder is None else folder.path / "partitions"
         sums = folder_sums(path, weights, computing or Computing(), partitions, named, scale)
         # All partitions have the same columns, or they could not be summed.
-        measured = _of_sums(path, sums, study, partition_files(path)[0])
+        measured = _measure_sums(path, sums, study, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
@@ -178,14 +178,14 @@ def measure_table(
                     sums = score_sums(
                         path, weights, dimensions=named, scratch=Path(scratch), progress=watching(), scale=scale
                     )
-                measured = _of_sums(path, sums, study, path)
+                measured = _measure_sums(path, sums, study, path)
             except NotStreamableError as reason:
                 large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
             note("reading scores", 0, 1)
-            columns = Columns.of(read(path).table, str(path), named, scale)
+            columns = ScoreColumns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
-            notes = [*reasons, *_unused(columns.unused)]
+            notes = [*reasons, *_unused_note(columns.unused)]
             measured = measure_columns(path, columns, study, notes, study is not None)
     if folder is None:
         return measured
@@ -232,7 +232,7 @@ def study_toml(study: Study) -> str:
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, notes: Sequence[str], planned: bool,
+    path: Path, columns: ScoreColumns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table and decide its claims; ``planned`` if its plan was fixed before the scores were seen."""
@@ -264,47 +264,47 @@ def measure_columns(
         lines += [f"judge {judge} is left out: {reason}" for judge, reason in left_out.items()]
         honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
-        lines.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
+        lines.append(f"{_lacking_words(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
-    measurements = analyse(honest, plan, rng, people=people, progress=parts())
-    measurements = (*measurements, *_controls(columns, honest, plan), *missing_measurements(table, left_out))
+    measurements = analyse(honest, plan, rng, people=people, progress=count_parts())
+    measurements = (*measurements, *_measure_controls(columns, honest, plan), *missing_measurements(table, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decided(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
+    return _decide(path, size, plan, planned, "cycle" in columns.codes, measurements, honest.digest, lines, unit)
 
 
-def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
+def _measure_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
     layout = sums.layout
     families = dict(zip(layout.judges, layout.families, strict=True))
     plan = default_study(families) if study is None else study
     _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
-    notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
+    notes = _unused_note([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
         reason = "partitions are only summed, while one file is read whole"
-        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {reason}")
+        notes.append(f"left out of every number: {_lacking_words(sums.left_out)}, and {reason}")
     if excess := sums.excess(plan.missing):
         reasons = "; ".join(f"{judge}: {reason}" for judge, reason in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({reasons}); {instead}")
-    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
+    measurements = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=count_parts())
     measurements = (*measurements, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
-    return _decided(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
+    return _decide(path, size, plan, study is not None, layout.paired, measurements, sums.digest, notes)
 
 
-def _lacking(count: int, unit: str = "cycle") -> str:
+def _lacking_words(count: int, unit: str = "cycle") -> str:
     single, many = ("answer", "answers") if unit == "item" else ("trajectory", "trajectories")
     return f"{count:,} {f'{single} lacks' if count == 1 else f'{many} lack'} a usable score from some judge"
 
 
-def _unused(columns: Sequence[str]) -> list[str]:
+def _unused_note(columns: Sequence[str]) -> list[str]:
     """Return a note on numeric columns that are not used as dimensions."""
     return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
-def _decided(
-    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, found: Sequence[Measurement], digest: str,
+def _decide(
+    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip
     measurements = []
@@ -312,7 +312,7 @@ def _decided(
     # In tables where items or clusters take the place of cycles, the texts say so.
     words = {} if called == "cycle" else {"cycle": called}
     words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
-    for item in found:
+    for item in items:
         texts = item.method, item.n_of, item.state
         renamed = [reduce(lambda text, word: text.replace(word, words[word]), words, phrase) for phrase in texts]
         if called != "cycle" and not paired and "cycle" in " ".join(texts):
@@ -327,7 +327,7 @@ def _decided(
     )
 
 
-def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -> list[Measurement]:
     """Measure length bias, contamination and control cells, as far as the table and the plan have them."""
     measurements: list[Measurement] = []
     # Most tables have none of these, and so load none of these modules.
@@ -340,7 +340,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 
         measurements += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
-        from assaymark.metrology.controls import Cell, cell_measurements
+        from assaymark.metrology.controls import ControlCell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
 
         # The author of a control text is its agent's family or, without one, its agent.
@@ -351,7 +351,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
             records = table.trajectories
             written = tuple(composers[name] for name in records)
-            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in records), written))
+            cells.append(ControlCell(kind, table, tuple(parents.get(name) or None for name in records), written))
         measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":
@@ -471,7 +471,7 @@ def folder_sums(
             for failure in exc.failures:
                 # The first problems of each file, so that every file is named.
                 rest = ["and more in this file"] if len(failure.problems) > _SHOWN else []
-                problems += [Problem(failure.name, what) for what in (*failure.problems[:_SHOWN], *rest)]
+                problems += [Problem(failure.name, problem) for problem in (*failure.problems[:_SHOWN], *rest)]
     partitions = {names[index]: read_partition(sums[index]) for index in sorted(sums)}
     if partitions:
         problems += misfits(partitions)

@@ -29,7 +29,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.progress import note, silent, watched
-from assaymark.workflow.publish import standing_of, study_pages, study_shown
+from assaymark.workflow.publish import call_progress, study_contents, study_pages
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 from assaymark.workflow.tracks import datasheet as sheets_of
 
@@ -79,8 +79,8 @@ class RunServer:
         read_lock(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
-            what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
-            raise InputError(str(path), [Problem("", what)])
+            problem = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
+            raise InputError(str(path), [Problem("", problem)])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
@@ -122,7 +122,7 @@ class RunServer:
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
-                models = standing_of(self.folder)
+                models = call_progress(self.folder)
                 answered = sum(done for _, done in models.values())
                 # The rate in replies a second since the oldest look within `_LATELY_S`.
                 self._seen = [entry for entry in self._seen if now - entry[0] <= _LATELY_S]
@@ -134,20 +134,20 @@ class RunServer:
     def _file(self, path: str) -> Response | None:
         """Serve a file from one of the shown folders, with a suffix of `_KINDS`; None for any other path."""
         root = self.folder.path.resolve()
-        found = (root / path.lstrip("/")).resolve()
+        file = (root / path.lstrip("/")).resolve()
         roots = [root] if self.site else [root / name for name in _SHOWN]
-        inside = any(found.is_relative_to(one) for one in roots) or (not self.site and found == root / "verdicts.json")
-        if not inside or found.suffix not in _KINDS or not found.is_file():
+        inside = any(file.is_relative_to(top) for top in roots) or (not self.site and file == root / "verdicts.json")
+        if not inside or file.suffix not in _KINDS or not file.is_file():
             return None
-        return Response(200, found.read_bytes(), _KINDS[found.suffix])
+        return Response(200, file.read_bytes(), _KINDS[file.suffix])
 
 
 def _page(html: str, status: int = 200) -> Response:
     return Response(status, html.encode("utf-8", "replace"))
 
 
-def _missing(status: int, what: str) -> Response:
-    return _page(render_missing(what), status)
+def _missing(status: int, reason: str) -> Response:
+    return _page(render_missing(reason), status)
 
 
 def _host(name: str) -> str:
@@ -261,8 +261,8 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
     try:
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
-        what = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
-        raise InputError(f"{host}:{port}", [Problem("", what)]) from None
+        problem = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
+        raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
     server.daemon_threads = True
     return server
 
@@ -286,8 +286,8 @@ def join_runs(
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
         elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            what = "is no run folder" if folder.path.is_dir() else "does not exist"
-            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+            problem = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{problem}; name folders of finished runs"))
     if problems:
         raise InputError("runs of a site", problems)
     runs.site_files(site, _NAME, "")
@@ -298,7 +298,7 @@ def join_runs(
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in shown else f"{key}-{sha256_text(str(path))[:6]}"
         with watched(silent):
-            shown[key] = _shown(folder, calls)
+            shown[key] = _site_entry(folder, calls)
     fronts = {key: front for key, (front, _) in shown.items()}
     links = sites.menu(fronts)
 
@@ -313,7 +313,7 @@ def join_runs(
     return tuple(fronts[key] for key in links), files
 
 
-def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
+def _site_entry(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     """Return a run's entry on the first page of a site, and the function that writes its pages."""
     if folder.check.is_file():
         run = open_checked(folder).run
@@ -322,9 +322,9 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
     match runs.kind_of(folder):
         case "portbench":
             from assaymark.report.portbench import each_benchmark_page
-            from assaymark.workflow.tracks.benchmark import bench_shown
+            from assaymark.workflow.tracks.benchmark import decide_bench
 
-            bench = bench_shown(folder)
+            bench = decide_bench(folder)
             return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
                 out, each_benchmark_page(bench, site, read)
             )
@@ -342,7 +342,7 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[SiteEntry, Write]:
                 out, sheets_of.datasheet_pages(sheets, agreement, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
-            shown = study_shown(folder)
+            shown = study_contents(folder)
             return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
                 out, study_pages(shown, site, calls)
             )

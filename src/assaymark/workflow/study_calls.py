@@ -18,14 +18,14 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
-from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
+from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology import Cell, ScoreTable
-from assaymark.notebook import Shown
+from assaymark.metrology import ControlCell, ScoreTable
+from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
-from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
+from assaymark.workflow.lock import Locked, Selection, cut_cycles, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
@@ -68,7 +68,7 @@ class JudgingSession:
         return judging.plan_calls(self.decisions, {}, study, rubric, judges, only, self.shown)
 
     def grade(
-        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
+        self, rubric: Rubric, stage: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
     ) -> tuple[list[Judgment], int]:
         """Grade decisions under a rubric; returns the strictly parsed judgments, and the number of calls made now."""
         planned = self.plan(rubric, judges, only)
@@ -77,9 +77,9 @@ class JudgingSession:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                how = self.models, engine, what + again, "the judges", None if again else unusable
-                asked += asking.answered(self.folder, ledger, calls, *how)[1]
-                judgments = parsed(planned, ledger)
+                how = self.models, engine, stage + again, "the judges", None if again else unusable
+                asked += asking.require_replies(self.folder, ledger, calls, *how)[1]
+                judgments = parse_judgments(planned, ledger)
                 bad = {
                     item.call.key: item
                     for item, judgment in zip(planned, judgments, strict=True)
@@ -98,11 +98,11 @@ class JudgingSession:
 
     def results(self) -> dict[str, Any]:
         """Return results of judging that `measure` can reuse, as its keyword arguments."""
-        made, study = vars(self), self.locked.study
-        found = {name: made.get(name) for name in ("analysed", "evidence")}
-        if study.oracle and "shown" in made:  # the oracle reads the judges' messages
-            found["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
-        return found
+        cached, study = vars(self), self.locked.study
+        results = {name: cached.get(name) for name in ("analysed", "evidence")}
+        if study.oracle and "shown" in cached:  # the oracle reads the judges' messages
+            results["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
+        return results
 
     def of_people(self) -> list[Judgment]:
         """Return the grades of people on the panel."""
@@ -112,7 +112,7 @@ class JudgingSession:
         return [judgment for judgment in human if judgment.judge in people and judgment.trajectory in chosen]
 
 
-def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
+def parse_judgments(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
     """Parse the stored replies to planned calls; a second reply replaces an invalid first one."""
     replies = asking.stored_replies(ledger, [item.call for item in planned])
     judgments = [judging.judgment(item, replies[item.call.key]) for item in planned]
@@ -131,7 +131,7 @@ class Scores:
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
-    cells: tuple[Cell, ...]
+    cells: tuple[ControlCell, ...]
     whole: ScoreTable
     left_out: Mapping[str, str]
 
@@ -165,8 +165,9 @@ class Scores:
         for kind in study.cells_judged:
             by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
-            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
+            judged = [by_id[name] for name in scores.trajectories]
+            parents, makers = tuple(d.derivation.parent for d in judged), tuple(d.agent.family for d in judged)
+            cells.append(ControlCell(kind, scores, parents, makers))
         return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
 
 
@@ -177,7 +178,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     """Return the sample of the anchor probe: first replicates, stratified by agent and cluster, seeded by the plan."""
     if study.anchor_probe is None:
         return frozenset()
-    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
+    first = sorted((record for record in honest if record.replicate == 1), key=lambda record: record.record_id)
     strata = {decision.record_id: (decision.agent.id, decision.cluster) for decision in first}
     rng = np.random.default_rng([study.seed, 3])
     return frozenset(metrology.stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
@@ -193,7 +194,7 @@ _WORTH_A_PROCESS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult(Shown):
+class JudgeResult(Displayable):
     """The result of judging; ``made`` counts all new calls, ``reasked`` those of anchor probe and held-out judge."""
 
     judgments: int
@@ -212,7 +213,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     both, large, audit = len(pending) == 2, len(session.decisions) >= _WORTH_A_PROCESS, list[Audit]()
     with beside(audit_of, folder, study, processes=both and large) as audit_beside:
         if both and not large:  # parse contexts once, for prompts and for checking numbers
-            contexts = audited(store.each_context(), session.selection.honest, study, audit)
+            contexts = audit_contexts(store.each_context(), session.selection.honest, study, audit)
             session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
@@ -255,19 +256,19 @@ def audit_of(folder: RunFolder, study: Study) -> Audit:
     store, audit = Store(folder), list[Audit]()
     honest = select(store.read(DECISIONS), study).honest
     contexts = store.each_context({decision.context_id for decision in honest})
-    deque(audited(contexts, honest, study, audit), maxlen=0)
+    deque(audit_contexts(contexts, honest, study, audit), maxlen=0)
     return audit[0]
 
 
-def audited(
+def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
-    evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
+    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), defaultdict[str, list[Decision]](list)
     for decision in honest:
         shared[decision.context_id].append(decision)
     for name, context in contexts:
-        materials |= {name: Material.of(context)} if name in shared else {}
+        materials |= {name: ContextIndex.of(context)} if name in shared else {}
         for decision in shared[name]:
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
@@ -300,18 +301,18 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
-    asked = [question for key, context in contexts for question in _questions(study, key, context)]
+    asked = [question for key, context in contexts for question in _plan_cycle(study, key, context)]
     calls = [question.call for question in asked]
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        how = models, asking.patient(engine, study.agents), "asking the agents", "the agents"
-        replies, sent = asking.answered(folder, ledger, calls, *how)
+        how = models, asking.agent_engine(engine, study.agents), "asking the agents", "the agents"
+        replies, sent = asking.require_replies(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
-    decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
+    decisions = [item.decided(replies[item.call.key], prices, item.call.key in batched) for item in asked]
     for line in asking.unusable_decisions(decisions):
         say(line)
-    asking.say_raised(models)
+    asking.print_raised(models)
     records, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not unanswered(decision)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
@@ -326,9 +327,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     return sent
 
 
-def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
+def plan_decisions(study: Study, store: Store, cycles: slice = slice(None)) -> list[PlannedDecision]:
     """Return a planned decision for every agent on each of the study's cycles, or on a slice of them."""
-    return [question for key, seen in _contexts(study, store)[cycles] for question in _questions(study, key, seen)]
+    return [question for key, seen in _contexts(study, store)[cycles] for question in _plan_cycle(study, key, seen)]
 
 
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
@@ -339,7 +340,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _questions(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
+def _plan_cycle(study: Study, key: CycleKey, context: Context) -> list[PlannedDecision]:
     """Return a planned decision for every agent on one cycle; its prompt is rendered once."""
     place = DecisionKey(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -366,15 +367,15 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         # The judges' trial calls show a decision from the agents' trial calls.
-        questions = questions_of(study, store, slice(1))
-        next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
+        questions = plan_decisions(study, store, slice(1))
+        next_ones = lambda: (question.call for question in plan_decisions(study, store, slice(1, 2)))  # noqa: E731
         canaries.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
-            canaries.ask([date_call(model, cycle.context) for cycle in cut(study.substrate, cycles=2)])
+            canaries.ask([date_call(model, cycle.context) for cycle in cut_cycles(study.substrate, cycles=2)])
         prices, replies = asking.prices_of(models), canaries.kept
-        answered = [one.decided(replies[one.call.key][1], prices) for one in questions if one.call.key in replies]
+        answered = [item.decided(replies[item.call.key][1], prices) for item in questions if item.call.key in replies]
         by_id = {decision.record_id: decision for decision in answered}
-        decisions = [by_id.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
+        decisions = [by_id.get(record.record_id, record) for record in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """Return each judge's call on decision ``number``, counted from 0; decisions with reasons come first."""
@@ -399,11 +400,11 @@ def with_placeholder(planned: Decision) -> Decision:
     return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
+def work(place: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that this machine can answer."""
-    folder = None if isinstance(where, str) else where
+    folder = None if isinstance(place, str) else place
     locked = None if folder is None else open_locked(folder)
-    with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
+    with Ledger.open(place if isinstance(place, str) else place.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
         # The settings with which calls of this ledger were made last, if any were.
@@ -418,7 +419,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=asking.purse_of(models),
+            ledger, models, purse=asking.budget_of(models),
             progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip

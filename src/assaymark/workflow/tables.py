@@ -98,7 +98,7 @@ _KINDS: Final = {
 }  # fmt: skip
 
 
-def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
+def column_specs(words: str) -> dict[str, tuple[pa.DataType, Column]]:
     """Parse a list of columns such as ``name``, ``step:int``, or ``agent=agent.id`` for a nested field."""
 
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
@@ -117,9 +117,9 @@ CONTEXTS: Final = RecordTable(
     "contexts", rec.Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
-        **columns("completeness cutoff:time"),
+        **column_specs("completeness cutoff:time"),
         "facts": (pa.int64(), lambda row, _: len(row.facts)),
-        **columns("missing:list"),
+        **column_specs("missing:list"),
     },
     sort=lambda _, raw: raw,
 )  # fmt: skip
@@ -127,27 +127,27 @@ CONTEXTS: Final = RecordTable(
 
 DECISIONS: Final = RecordTable(
     "decisions", rec.Decision,
-    columns("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
+    column_specs("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
             "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
     sort=lambda row, _: row.record_id,
 )  # fmt: skip
 """The decisions of agents."""
 
 OUTCOMES: Final = RecordTable(
-    "outcomes", rec.Outcome, columns("record_id horizon value:float benchmark:float"),
+    "outcomes", rec.Outcome, column_specs("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
 """Outcomes after decisions, in a table apart from them."""
 
 CYCLES: Final = RecordTable(
-    "cycles", CycleKey, columns("context_id regime number:int source first_bar:time last_bar:time"),
+    "cycles", CycleKey, column_specs("context_id regime number:int source first_bar:time last_bar:time"),
     sort=lambda row, _: (row.regime, row.number),
 )  # fmt: skip
 """The origin of each cycle."""
 
 JUDGMENTS: Final = RecordTable(
     "judgments", rec.Judgment,
-    columns("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
+    column_specs("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
             "reason"),
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
 )  # fmt: skip
@@ -167,35 +167,35 @@ PROBE: Final = replace(JUDGMENTS, name="probe")
 
 EVIDENCE: Final = RecordTable(
     "evidence", rec.Evidence,
-    columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
+    column_specs("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
 """Numbers of rationales, checked against the context."""
 
 PAIRS: Final = RecordTable(
     "pairs", rec.PairCall,
-    columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
+    column_specs("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
 """Verdicts on pairs of texts."""
 
 SCORES: Final = RecordTable(
     "scores", rec.Score,
-    columns("about agent cluster name value:float least:float most:float convention state labels:map"),
+    column_specs("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )  # fmt: skip
 """Scores of a benchmark."""
 
 MEASUREMENTS: Final = RecordTable(
     "measurements", rec.Measurement,
-    columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
+    column_specs("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
 )  # fmt: skip
 """All measurements."""
 
 VERDICTS: Final = RecordTable(
     "verdicts", rec.Verdict,
-    columns("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
+    column_specs("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
             "adversarial_status publication_level condition plan_hash"),
     sort=lambda row, _: row.claim.id,
 )  # fmt: skip
@@ -370,7 +370,7 @@ def _basis_digest(basis: Mapping[str, str | None]) -> str:
 
 
 @contextmanager
-def in_place(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; at the end its file replaces ``path`` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
@@ -386,7 +386,7 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
         made.append(out / f"{name}.arrow")
         with (
             pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
-            in_place(made[-1]) as part,
+            atomic_path(made[-1]) as part,
             pa.ipc.new_file(part, source.schema_arrow) as sink,
         ):
             for batch in source.iter_batches():

@@ -47,8 +47,7 @@ from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judg
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend, amendment_lines, reparse
     from assaymark.workflow.import_records import import_grades, import_records
-    from assaymark.workflow.plan_calls import CallPlan
-    from assaymark.workflow.plan_calls import lines as plan_calls_lines
+    from assaymark.workflow.plan_calls import CallPlan, plan_calls_lines
 
 __all__ = [
     "JudgeResult", "Locked", "StudyReport", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
@@ -119,11 +118,11 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Cycles that do not exist yet are cut into a temporary folder.
     with nullcontext("") if there else TemporaryDirectory() as path:
-        where = folder.require() if there else RunFolder(Path(path) / "run")
+        target = folder.require() if there else RunFolder(Path(path) / "run")
         if not there:
-            prepare(where, study)
-        check_plan(where, study, source, models)
-        stages, notes = _stages(where, study)
+            prepare(target, study)
+        check_plan(target, study, source, models)
+        stages, notes = _stages(target, study)
         stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
             stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
@@ -149,7 +148,7 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
     """Return the calls of a locked study's agents and judges by stage, and notes on what is estimated or left out."""
     store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
     if study.substrate is not None:
-        stages["agents"] = [question.call for question in study_calls.questions_of(study, store)]
+        stages["agents"] = [question.call for question in study_calls.plan_decisions(study, store)]
     if store.digest(DECISIONS) is not None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:  # placeholder texts of likely length for those not written yet

@@ -16,7 +16,7 @@ from assaymark.judging import pairs as judge_pairs
 from assaymark.judging.pairs import calls
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
-from assaymark.prompting import Read, fence, sections
+from assaymark.prompting import Parsed, fence, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import PairCall
 from assaymark.text import code_points
@@ -189,7 +189,7 @@ def said(verdict, reason="Both name the stop."):
 
 def test_the_four_verdicts():
     for verdict in ("1", "2", "tie", "abstain"):
-        assert judge_pairs.pair_form().parse(f" \n{said(verdict)}\t") == Read("ok", verdict)
+        assert judge_pairs.pair_form().parse(f" \n{said(verdict)}\t") == Parsed("ok", verdict)
         Draft202012Validator(json.loads(judge_pairs.pair_form().schema)).validate(json.loads(said(verdict)))
 
 
@@ -254,10 +254,10 @@ def test_a_reason_that_names_the_other_slot_is_not_guessed_at_and_the_rule_is_na
     for verdict, reasons in CONTRADICTIONS.items():
         why = f"the verdict is {verdict}, but the reason names candidate {3 - int(verdict)} as the better one"
         for reason in reasons:
-            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Read("invalid", None, why)
+            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Parsed("invalid", None, why)
     for verdict, reasons in CONSISTENT.items():
         for reason in reasons:
-            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Read("ok", verdict)
+            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Parsed("ok", verdict)
 
 
 def test_a_record_says_what_was_asked_and_answered(pairs, spec):

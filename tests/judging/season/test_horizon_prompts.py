@@ -16,7 +16,7 @@ from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
 from assaymark.judging import horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
 from assaymark.judging import season as judging_season
-from assaymark.prompting import Read, sections, token_count
+from assaymark.prompting import Parsed, sections, token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id
 
@@ -144,7 +144,7 @@ def test_a_long_horizon_is_split_and_carried_over():
     books = (found.before, found.steps[2].book, found.steps[4].book)
     assert (first.before, second.before, third.before) == books
     # a part without an answer ends the task, as the last one does
-    assert next_call(task, [Read("refused", reason="no")]) is next_call(task, read(task, 3)) is None
+    assert next_call(task, [Parsed("refused", reason="no")]) is next_call(task, read(task, 3)) is None
     # a book that is not recorded is said to be so
     bare = horizon(6, text="word " * 1500, book=None)
     bare = replace(bare, before=None, steps=tuple(replace(one, constraints=()) for one in bare.steps))

@@ -14,7 +14,7 @@ import judged_sheets
 import made_season
 import pytest
 
-from assaymark.notebook import Drawing, Folded, Grid, Said, html, text
+from assaymark.notebook import Collapsed, Drawing, Grid, Quote, html, text
 from assaymark.report import Figure, bench_parts, drawing, judges_parts, render_pages, season_parts, study_parts
 
 CATALOGUE = made_season.made_catalogue()
@@ -62,7 +62,7 @@ class Elements(HTMLParser):
 def every(parts):
     for part in parts:
         yield part
-        if isinstance(part, Folded):
+        if isinstance(part, Collapsed):
             yield from every(part.parts)
 
 
@@ -100,7 +100,7 @@ def test_what_is_quoted_is_what_the_page_quotes():
     run = assay_runs.realistic()
     made = render_pages(run)
     page = unescape("".join(text for path, text in made.items() if path.startswith("claims")))
-    said = [part for part in every(study_parts(run)) if isinstance(part, Said)]
+    said = [part for part in every(study_parts(run)) if isinstance(part, Quote)]
     assert said
     for part in said:
         assert f"“{part.text}”" in page
@@ -109,7 +109,7 @@ def test_what_is_quoted_is_what_the_page_quotes():
 
 def test_of_a_run_without_claims_nothing_is_quoted_and_the_tier_has_its_range():
     parts = list(every(study_parts(assay_runs.withheld())))
-    assert not any(isinstance(part, Said) for part in parts)
+    assert not any(isinstance(part, Quote) for part in parts)
     (table,) = (part for part in parts if isinstance(part, Grid) and "Score, 1 to 5" in part.heads)
     assert [row[:3] for row in table.rows] == [
         ("Badger, Marten, Otter, Stoat, Weasel", "1 to 5, cannot be ranked", "3.65 to 4.38")

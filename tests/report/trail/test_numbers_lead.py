@@ -113,9 +113,9 @@ def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
 def test_a_state_in_words_leads_nowhere_and_a_linked_text_is_the_text():
     book = RunIndex.of(full_runs.full())
     undefined = runs.measured("noise.agent_floor", {"agent": "x"}, None, state="undefined: no replicates")
-    assert type(book.to(undefined, "not defined")) is str
-    assert type(book.to(None, "not measured")) is str
-    assert type(book.shown("kappa.fleiss", dimension=AGGREGATE)) is str  # rows are not placed yet
+    assert type(book.link(undefined, "not defined")) is str
+    assert type(book.link(None, "not measured")) is str
+    assert type(book.linked_value("kappa.fleiss", dimension=AGGREGATE)) is str  # rows are not placed yet
     said = Linked("0.64", "x.html#m1")
     assert {said: 1} == {"0.64": 1}
     assert f"κ {said}" == "κ 0.64"

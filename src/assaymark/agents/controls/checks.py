@@ -85,7 +85,7 @@ class Composed:
     confidence: float | None = None
     original: Decision | None = None
     tokens: int | None = None
-    change: tuple[Figure, str] | None = None
+    change: tuple[PrintedFigure, str] | None = None
     known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     admissibility: tuple[AdmissibilityCheck, ...] = ()
 
@@ -99,7 +99,7 @@ def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class SettledBook:
     """A settled portfolio, the constraints that it violates, and its amounts by name; shares and weights are ratios."""
 
     after: Settlement
@@ -108,7 +108,7 @@ class Book:
     limits: Mapping[str, float]
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> Book:
+def book_of(context: Context, actions: Sequence[Action]) -> SettledBook:
     """Return the portfolio of a context after orders; raises an error if they cannot be settled."""
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
@@ -126,10 +126,10 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book:
         "largest": max(map(abs, after.weights.values()), default=0.0),
     }  # fmt: skip
     broken = tuple(check for check in audit(after, context.constraints) if not check.kept)
-    return Book(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
+    return SettledBook(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
 
 
-def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
+def book_if_any(context: Context, actions: Sequence[Action]) -> SettledBook | None:
     """Return the portfolio after orders; None if the context has none, or if the orders are target weights."""
     try:
         return book_of(context, actions)
@@ -248,7 +248,7 @@ _HAS_DIGIT = re.compile(r"[+\-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?%|[A-Za-z]+)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PrintedFigure:
     """One number as printed: ``text[start:end] == quote``. ``step`` is the unit of its last printed digit."""
 
     start: int
@@ -282,7 +282,7 @@ class Figure:
         return gap >= FAR_STEPS * self.step and gap >= FAR_SHARE * max(abs(one), abs(other))
 
 
-def figures_in(text: str) -> tuple[Figure, ...]:
+def figures_in(text: str) -> tuple[PrintedFigure, ...]:
     """Return the numbers of a text in order, without horizons such as ``15m`` or ``60 minutes`` and digits in names."""
     figures = []
     for match in _FIGURE.finditer(text):
@@ -290,7 +290,7 @@ def figures_in(text: str) -> tuple[Figure, ...]:
         size = float(whole.replace(",", "") + frac)
         value, step = -size if sign and sign != "+" else size, 10.0 ** -max(len(frac) - 1, 0)
         percent = bool(match.group("percent"))
-        figures.append(Figure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
+        figures.append(PrintedFigure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
     return tuple(figures)
 
 
@@ -312,7 +312,7 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-class Mention(NamedTuple):
+class InstrumentMention(NamedTuple):
     """One mention of an instrument."""
 
     start: int
@@ -332,14 +332,14 @@ def _names(instruments: tuple[Instrument, ...]) -> tuple[re.Pattern[str] | None,
     return re.compile(rf"(?<!\w)(?:{ordered})(?!\w)") if owner else None, owner
 
 
-def mentions_in(text: str, context: Context) -> list[Mention]:
+def mentions_in(text: str, context: Context) -> list[InstrumentMention]:
     """Return the exact mentions of instruments in a text, in order; "Asset AB" does not mention Asset A."""
     pattern, owner = _names(context.instruments)
     matches = () if pattern is None else pattern.finditer(text)
-    return [Mention(match.start(), match.end(), owner[match.group()]) for match in matches]
+    return [InstrumentMention(match.start(), match.end(), owner[match.group()]) for match in matches]
 
 
-def figures_beside(text: str, mentions: Sequence[Mention]) -> list[Figure]:
+def figures_beside(text: str, mentions: Sequence[InstrumentMention]) -> list[PrintedFigure]:
     """Return the figures that are not part of a name."""
     return [figure for figure in figures_in(text) if not any(m.start <= figure.start < m.end for m in mentions)]
 
@@ -378,15 +378,15 @@ _KINDS: Final = ("feature", "amount", "limit", "order")
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedNumber:
     """One number in a text, with the true value of the quantity that it refers to.
 
-    ``about`` is a field, or a key of `Book.amounts`; ``instrument`` is empty for the latter. ``stated`` and ``actual``
+    ``about`` is a field, or a key of `SettledBook.amounts` (``instrument`` is then empty). ``stated`` and ``actual``
     are in the printed unit. ``kind`` is feature, amount, limit (a quoted cap or floor) or order.
     """
 
     kind: str
-    figure: Figure
+    figure: PrintedFigure
     about: str
     instrument: str
     stated: float
@@ -399,7 +399,7 @@ class Stated:
 
     @property
     def far(self) -> bool:
-        """True if the number is far from the true value, see `Figure.far_from`."""
+        """True if the number is far from the true value, see `PrintedFigure.far_from`."""
         return self.figure.far_from(self.stated, self.actual)
 
     def __str__(self) -> str:
@@ -411,8 +411,8 @@ _Fields = Sequence[tuple[str, frozenset[str], str, float, str]]
 
 
 def statements_of(
-    text: str, context: Context, actions: Sequence[Action], book: Book | None
-) -> tuple[list[Stated], list[Figure]]:
+    text: str, context: Context, actions: Sequence[Action], book: SettledBook | None
+) -> tuple[list[StatedNumber], list[PrintedFigure]]:
     """Return the numeric statements of a text with their true values, sorted by kind; and the unread figures."""
     fields: dict[str, list[tuple[str, frozenset[str], str, float, str]]] = {}
     for fact in context.facts:
@@ -421,7 +421,7 @@ def statements_of(
             kinds = frozenset(part for part in parts if not part[:1].isdigit())
             span = next((part for part in parts if part[:1].isdigit()), "")
             fields.setdefault(fact.instrument, []).append((fact.field, kinds, span, float(fact.value), fact.unit))
-    mentions, statements, unread = mentions_in(text, context), list[Stated](), list[Figure]()
+    mentions, statements, unread = mentions_in(text, context), list[StatedNumber](), list[PrintedFigure]()
     figures = figures_beside(text, mentions)
     for start, end in sentences_of(text):
         near = [figure for figure in figures if start <= figure.start < end]
@@ -433,12 +433,12 @@ def statements_of(
             after = [mention for mention in nearby if mention.start >= figure.end]
             # A quantity between a trading verb and an instrument; without such an order the true value is 0.
             verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
-            read: Stated | None = None
+            read: StatedNumber | None = None
             if verbs and after and not figure.percent and after[0].start - figure.end <= 12:
                 name, verb = after[0].instrument, verbs[-1]
                 sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verb]
                 actual = min(sizes, key=lambda size, figure=figure: abs(size - figure.value), default=0.0)  # type: ignore[misc]
-                read = Stated("order", figure, verb, name, figure.value, actual)
+                read = StatedNumber("order", figure, verb, name, figure.value, actual)
             elif named := [*before[-1:], *after[:1]]:
                 read = _feature(figure, lead, tail, named[0].instrument, fields.get(named[0].instrument, ()))
             if read is None and book is not None:
@@ -450,7 +450,7 @@ def statements_of(
     return sorted(statements, key=lambda statement: _KINDS.index(statement.kind)), unread
 
 
-def _feature(figure: Figure, lead: str, tail: str, name: str, fields: _Fields) -> Stated | None:
+def _feature(figure: PrintedFigure, lead: str, tail: str, name: str, fields: _Fields) -> StatedNumber | None:
     """Match a figure with a field of an instrument; None if the field is ambiguous."""
     # "return_60m of it: 0.8%" has no words between the colon and the figure
     pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
@@ -472,10 +472,10 @@ def _feature(figure: Figure, lead: str, tail: str, name: str, fields: _Fields) -
     about, *_, value, unit = fits[0]
     stated = figure.value if figure.signed else -figure.value if moving & _DOWN else figure.value
     actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
-    return Stated("feature", figure, about, name, stated, actual)
+    return StatedNumber("feature", figure, about, name, stated, actual)
 
 
-def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> Stated | None:
+def _amount(figure: PrintedFigure, before: str, after: str, sentence: str, book: SettledBook) -> StatedNumber | None:
     """Match a figure with an amount or a limit of the portfolio; shares are ratios and printed in percent."""
     parts = (before, _BREAK.split(after)[0], sentence)
     lead, tail, cues = ([match.lastgroup or "" for match in _CUE.finditer(part)] for part in parts)
@@ -494,7 +494,7 @@ def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) 
     actual = values.get(name)
     if actual is None:
         return None
-    return Stated(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
+    return StatedNumber(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
 
 # Similarity of two texts

@@ -17,7 +17,7 @@ import numpy as np
 
 import assaymark.records as records
 from assaymark.agents.controls import checks as c
-from assaymark.agents.controls.checks import Composed, Figure
+from assaymark.agents.controls.checks import Composed, PrintedFigure
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
@@ -432,7 +432,7 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     not contain the new value. ``change`` has the changed figure and its new text.
     """
 
-    def telling(figure: Figure) -> bool:
+    def telling(figure: PrintedFigure) -> bool:
         # A measurement has a fraction or a percent sign, and is not zero.
         return (figure.percent or figure.decimals > 0) and figure.value != 0
 
@@ -440,7 +440,7 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     statements, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
     right = [statement for statement in statements if statement.right and telling(statement.figure)]
     # Figures of the best available kind, each with: its sign can be reversed; it is a position between 0 and 1.
-    choices: list[tuple[Figure, bool, bool]] = []
+    choices: list[tuple[PrintedFigure, bool, bool]] = []
     for statement in (statement for statement in right if statement.kind == "feature"):
         kind, figure = statement.about.split("_")[0], statement.figure
         choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from assaymark.engine.calls import Message, Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
+from assaymark.judging.evidence import BORNE_OUT, ContextIndex, numeric_ledger
 from assaymark.judging.prompts import PlannedCall, shared_text
 from assaymark.judging.season import plans
 from assaymark.judging.season import record as rec
 from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
-from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
+from assaymark.prompting import Parsed, PromptTemplate, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, Outcome, record
 
@@ -98,7 +98,7 @@ def horizon_tasks(
     ]
 
 
-def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizon | None:
+def next_call(task: HorizonTask, answered: Sequence[Parsed[HorizonAnswer]] = ()) -> PlannedHorizon | None:
     """Plan the call for the next part, given the replies on the previous parts; None if no call is left."""
     if len(answered) >= len(task.parts) or any(read.answer is None for read in answered):
         return None
@@ -281,7 +281,7 @@ def horizon_ledgers(
         shown.setdefault(step.context_id, []).append(step)
     ledgers: dict[int, tuple[Evidence, ...]] = {}
     for name, group in shown.items():
-        material = Material.of(contexts[name])
+        material = ContextIndex.of(contexts[name])
         for step in group:
             decision = replace(by_id[step.record_id], rationales=step.texts)
             ledgers[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))

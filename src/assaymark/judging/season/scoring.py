@@ -22,7 +22,7 @@ from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
 from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import Horizon
-from assaymark.prompting import Read, ReplyState
+from assaymark.prompting import Parsed, ReplyState
 from assaymark.quantiles import t_quantile
 from assaymark.records import IDENTICAL, CallFacts, record, repeated
 
@@ -193,8 +193,7 @@ def total_score(
 ) -> float:
     """Compute the total: 90 % median of the judges' composites, 10 % efficiency; without a timing the median alone.
 
-    A plan for a single judge rejects more than one composite. A plan with an efficiency weight of 0 ignores
-    ``efficiency``.
+    A plan for a single judge rejects more than one composite. With an efficiency weight of 0 only the median counts.
 
     Parameters
     ----------
@@ -394,7 +393,7 @@ def horizon_round(
     due: list[PlannedHorizon] = []
     grades: list[HorizonGrades] = []
     for task in tasks:
-        asked: list[tuple[PlannedHorizon, Read[HorizonAnswer]]] = []
+        asked: list[tuple[PlannedHorizon, Parsed[HorizonAnswer]]] = []
         while (planned := asking.next_call(task, [read for _, read in asked])) is not None:
             reply = reply_to(planned.call.key)
             if reply is None:
@@ -406,7 +405,7 @@ def horizon_round(
     return due, grades
 
 
-def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read[HorizonAnswer]]]) -> HorizonGrades:
+def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Parsed[HorizonAnswer]]]) -> HorizonGrades:
     """Combine the replies to the calls of a task, in the order of the parts."""
     named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [

@@ -26,7 +26,7 @@ from assaymark.metrology.datasheet.calls import (
 )
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
-from assaymark.notebook import Heading, Part, Shown, parts_of
+from assaymark.notebook import Displayable, Heading, Part, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
@@ -210,7 +210,7 @@ class AnchorPair:
 
 
 @record
-class Datasheet(Shown):
+class Datasheet(Displayable):
     """The datasheet of one judge: its measurements, summary, prompts and stimuli."""
 
     judge: str

@@ -47,9 +47,9 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     log, lines = sheet.is_log, list[b.Inline]()
 
     def counts(share: Measurement) -> b.Inline:
-        return b.strong_link(sheet.to(share, r.of_n(share)))
+        return b.strong_link(sheet.link(share, r.of_n(share)))
 
-    dark = sheet.base_one("dark_current")
+    dark = sheet.get_base("dark_current")
     if known(dark):
         given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
         lines.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
@@ -76,7 +76,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
             why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
         lines.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
     # How often it names the better text, if the log labels that.
-    calls, pairs = sheet.base_one("truth.accuracy"), sheet.base_one("truth.both")
+    calls, pairs = sheet.get_base("truth.accuracy"), sheet.get_base("truth.both")
     if known(calls):
         between = ends_of(calls, lambda low, high: f"{percent(low)} to {percent(high)}, clustered by question")
         both: b.Inline = (", and in both orders of ", counts(pairs), " pairs") if known(pairs) else ""
@@ -92,7 +92,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
         lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
         lines.append(("Scoring one text at a time, it gave an empty one ", b.bold(lowest), f" points{by}."))
-    if invalid := [m for m in sheet.every("pair.invalid_share") if m.value]:
+    if invalid := [m for m in sheet.all("pair.invalid_share") if m.value]:
         bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
         share = f" replies could not be used ({percent(bad / every, 1)})."
         lines.append((b.bold(f"{count(bad)} of {count(every)}"), share))
@@ -378,8 +378,8 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     # The main quantities, one column per judge; rows that no judge has are omitted.
     for name, labels in (*_ARMED, *_UNARMED):
         own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
-        measured = [s.base_one(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
-                 s.one(name, **labels) for s in sheets]  # fmt: skip
+        measured = [s.get_base(name, **({"condition": s.condition} if own else labels)) if (name, labels) in _ARMED else
+                 s.get(name, **labels) for s in sheets]  # fmt: skip
         title = r.title_of(name, log)
         if "delta" in labels:
             title = f"{title}, {r.step_words(labels['delta'])} apart"
@@ -394,7 +394,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     rows = table if table.rows else b.Prose("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
-    kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.every(name)), *agreement)}
+    kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.all(name)), *agreement)}
     bases = list(_BASES)
     agreed = tuple(
         (f"{r.shown_name(m.labels.get('a', ''))} and {r.shown_name(m.labels.get('b', ''))}", _BASES[m.name],
@@ -460,7 +460,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     if steps:
         for sheet in sheets:
             run = sheet.steps("sensitivity", sheet.base)
-            threshold = sheet.to(sheet.base_one("threshold"), sec.threshold_line(sheet))
+            threshold = sheet.link(sheet.get_base("threshold"), sec.threshold_line(sheet))
             rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
         heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
@@ -485,7 +485,7 @@ def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
     if measurement is None:
         return "not measured"
     ends = f" ({r.interval_words(measurement)})" if known(measurement) else ""
-    return sheet.to(measurement, f"{r.value_words(measurement)}{ends}")
+    return sheet.link(measurement, f"{r.value_words(measurement)}{ends}")
 
 
 # --- to files ---------------------------------------------------------------------------------------------------------

@@ -121,13 +121,13 @@ class DatasheetIndex(MeasurementIndex):
         """The path of the page with all measurements: the judge's page, or a separate one if there are many."""
         return f"{self.page.removesuffix('.html')}{MORE}.html" if len(self.rows) > TOGETHER else self.page
 
-    def base_one(self, name: str, **labels: str) -> Measurement | None:
+    def get_base(self, name: str, **labels: str) -> Measurement | None:
         """The measurement with exactly these labels under the base prompt."""
-        return self.one(name, prompt=self.base, **labels)
+        return self.get(name, prompt=self.base, **labels)
 
     def part(self, name: str, prompt: str | None = None) -> Measurement | None:
         """A part of the decomposition of preferences, for the pairs that the figures show."""
-        return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
+        return self.get(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
     def steps(self, name: str, prompt: str) -> dict[float, KnownValue]:
         """The measurements along the quality ladder under a prompt, by step in ascending order."""
@@ -345,7 +345,7 @@ def share_words(measurement: Measurement) -> str:
 
 def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
     """A measurement as table cells: its value (linked to its row), its interval, and its sample size."""
-    value = sheet.to(measurement, value_words(measurement))
+    value = sheet.link(measurement, value_words(measurement))
     return value, interval_words(measurement), sizes(measurement)
 
 

@@ -41,7 +41,7 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
         names = (r.capital(measures[0]), r.capital(measures[1]))
     elif log:
         note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
-    first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
+    first = [s.get_base("dark_current") if axes else s.part("positional") for s in sheets]
     pairs = [(s, m, s.part("stable")) for s, m in zip(sheets, first, strict=True)]
     # The map is drawn if the judge of the page has both numbers, or without focus if any judge has.
     lead = pairs[0] if focus else next((pair for pair in pairs if known(pair[1]) and known(pair[2])), pairs[0])
@@ -83,7 +83,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         what = "preference" if sheet.is_log else "false preference"
         head = f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value)}" if known(raw) else ""
         rows.append((sheet.name, pairs, head, at))
-        linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
+        linked = (sheet.link(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
         counts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
         judges.append(JudgeWords(at, sheet.name, f"{counts}, of {count(sum(pairs))} pairs"))
@@ -100,11 +100,11 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
 def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """The share of calls that named one text of null pairs, by kind, of nearly identical texts and of filler."""
     title = "How little is enough for a choice?"
-    dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
-    graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
+    dark = [m for m in sheet.all("dark_current") if m.labels.get("prompt") == sheet.base]
+    graded = [m for m in sheet.all("graded_vacuum") if m.labels.get("prompt") == sheet.base]
     kinds = [m for m in dark if "variant" in m.labels] or dark
     variants = [(r.capital(r.kind_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
-    filler, note = sheet.base_one("filler.preference"), ""
+    filler, note = sheet.get_base("filler.preference"), ""
     variants += [] if filler is None else [("Filler: more words, nothing met", filler)]
     if not any(known(m) for _, m in variants):
         first = variants[0][1] if variants else None
@@ -162,7 +162,7 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
 def quiet_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on false preferences."""
     texts = "the pairs of the log" if sheet.is_log else "equal texts"
-    shares = ((sheet.base_one("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
+    shares = ((sheet.get_base("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
     named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if known(m)]
     return f"It named a text {listing(named)}." if named else "Nothing of this was measured."
 
@@ -183,7 +183,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     curves = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not curves[0].points:
         base = sheets[0].base
-        first = next((m for m in sheets[0].every("sensitivity") if m.labels.get("prompt") == base), None)
+        first = next((m for m in sheets[0].all("sensitivity") if m.labels.get("prompt") == base), None)
         return r.Plot(title, r.missing_words(first, "sensitivity"))
     shown = [curve for curve in curves if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
@@ -193,9 +193,9 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
     # The thresholds of the peers in words, and the meaning of bounds.
-    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if known(s.base_one("threshold"))]
+    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if known(s.get_base("threshold"))]
     remarks = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
-    censored = {m.detail.get("censored") for s in sheets if known(m := s.base_one("threshold"))}
+    censored = {m.detail.get("censored") for s in sheets if known(m := s.get_base("threshold"))}
     if "left" in censored:
         remarks.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
@@ -224,7 +224,7 @@ def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.
     """A judge's curve, with its threshold if ``foot`` is set; without points if the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
     points = tuple((delta, m.value, bounds_of(m)) for delta, m in steps.items())
-    threshold = sheet.base_one("threshold")
+    threshold = sheet.get_base("threshold")
     if not foot or not known(threshold):
         return charts.Curve(sheet.name, points, at)
     censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), bounds_of(threshold)
@@ -242,7 +242,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
         by_name = {
             name: {
                 float(m.labels["delta"]): m
-                for m in sheet.every(name)
+                for m in sheet.all(name)
                 if m.labels.get("prompt") == prompt and float(m.labels["delta"]) in run
             }
             for name, _ in _RATES
@@ -252,7 +252,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
             for name, _ in _RATES:
                 m = by_name[name].get(delta)
                 ends = f" ({r.interval_words(m)})" if known(m) and bounds_of(m) else ""
-                cells.append("not measured" if m is None else sheet.to(m, f"{r.value_words(m)}{ends}"))
+                cells.append("not measured" if m is None else sheet.link(m, f"{r.value_words(m)}{ends}"))
             calls = count(by_name["sensitivity"][delta].n)
             rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
     heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
@@ -261,7 +261,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
 
 def seeing_answer(sheet: r.DatasheetIndex) -> str:
     """The lead sentence of the section on sensitivity."""
-    threshold = sheet.base_one("threshold")
+    threshold = sheet.get_base("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the detection threshold")
     censored, step, size = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
@@ -274,7 +274,7 @@ def seeing_answer(sheet: r.DatasheetIndex) -> str:
 
 def threshold_line(sheet: r.DatasheetIndex) -> str:
     """A threshold with its interval, or the reason why there is none."""
-    threshold = sheet.base_one("threshold")
+    threshold = sheet.get_base("threshold")
     if not known(threshold):
         return r.missing_words(threshold, "the threshold").rstrip(".")
     return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
@@ -285,7 +285,7 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     title = "What being strict about ties gives and takes"
     base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
     if strict is None or base is None:
-        shift = next((m for m in sheet.every("criterion.shift") if m.value is None), None)
+        shift = next((m for m in sheet.all("criterion.shift") if m.value is None), None)
         why = "The strict instruction was not run on equal texts and on the ladder."
         return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else why)
     rows = []
@@ -384,7 +384,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
             if ends is None:
                 inside = "no interval" if known(m) else state_words(m)
             rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
-                         sheet.to(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
+                         sheet.link(m, r.value_words(m)), r.interval_words(m) if known(m) else "none",
                          inside))  # fmt: skip
     where = "are in the table of every measurement; here the main ones and all outside."
     remarks = [f"{count(len(pairs))} planted values {where}"]
@@ -445,7 +445,7 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
     """A section for each of these topics that the datasheet has measurements of."""
     sections = [_pointwise(sheet)]
     # The agreement of the judge with people, and of two people.
-    graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
+    graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.all(f"human.{name}")]
     if graded:
         whole = {m.name: m for m in graded if m.labels.get("dimension") == AGGREGATE}
         measurement, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
@@ -459,7 +459,7 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
         table = _quantities(sheet, graded)
         sections.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
     # Whether the same question gets the same answer.
-    again, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
+    again, title = sheet.get("repeat.stability"), "Does it answer alike when asked again?"
     if again is not None and not known(again):
         sections.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
     elif again is not None:
@@ -499,9 +499,9 @@ def _quantities(sheet: r.DatasheetIndex, measured: Sequence[Measurement]) -> Tab
 
 def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     """The section on scores of single texts: for no content, per requirement met, and for length alone."""
-    orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), list[str](), False
+    orders, plots, parts, every = list(sheet.all("point.order")), list[r.Plot](), list[str](), False
     for name, title, caption, template in _POINTS:
-        items = list(sheet.every(f"point.{name}"))
+        items = list(sheet.all(f"point.{name}"))
         every = every or bool(items)
         if not (values := [m.value for m in items if m.value is not None]):
             continue
@@ -522,7 +522,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if known(m)]
     said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
     # The meaning of the length effect, and the number of pairs where the scale's end hides it.
-    lengths = list(sheet.every("point.verbosity"))
+    lengths = list(sheet.all("point.verbosity"))
     if found := [m for m in lengths if known(m)]:
         said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
         alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
@@ -540,7 +540,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
 
 def _drift(sheet: r.DatasheetIndex) -> Section | None:
     """The section on drift from an older datasheet; None if they were not compared."""
-    shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
+    shifts, verdict = list(sheet.all("drift")), sheet.get("drift.verdict")
     if not shifts and verdict is None:
         return None
     listed = verdict.detail.get("shifted", []) if verdict is not None else []

@@ -172,7 +172,7 @@ class BenchmarkIndex(MeasurementIndex):
         verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
         if verdict is None or verdict.publication_level == "no-claim":
             return None
-        falls = [m for m in self.every("bench.drawdown", model=model, profile=profile) if m.detail.get("stress")]
+        falls = [m for m in self.all("bench.drawdown", model=model, profile=profile) if m.detail.get("stress")]
         return all(m.value is not None and m.value <= float(m.detail["tolerance"]) + ROUNDING for m in falls)
 
     def window(self, name: str) -> str:
@@ -229,38 +229,38 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(book: BenchmarkIndex) -> Iterator[b.ClaimList]:
+def said_levels(index: BenchmarkIndex) -> Iterator[b.ClaimList]:
     """The three levels in order; claims about pairs and single models are only on the page of all claims."""
     for level in t.LEVELS:
-        mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
-        groups = withheld_groups(book) if level == "no-claim" else ()
+        mine = tuple(said_claim(index, one) for one in front(index) if level == one.publication_level != "no-claim")
+        groups = withheld_groups(index) if level == "no-claim" else ()
         yield b.ClaimList(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
 
 
-def front(book: BenchmarkIndex) -> list[Verdict]:
+def front(index: BenchmarkIndex) -> list[Verdict]:
     """The verdicts of the first page, in order: the first leaderboard, limits, equal weight, then others."""
-    counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
-    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
+    counted_gates = {verdict.claim.dimension for verdict in index.of_kind("gates")}
+    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int]:
         kind, at = kind_of(verdict), boards.get(verdict.claim.dimension, len(boards))
         return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
 
-    verdicts = book.of_kind("first", "gates", "gate", "beats", "dissociation")
+    verdicts = index.of_kind("first", "gates", "gate", "beats", "dissociation")
     return sorted((v for v in verdicts if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
+def said_claim(index: BenchmarkIndex, verdict: Verdict) -> b.ClaimQuote:
     """A supported claim with its condition and its text for the clipboard."""
-    run, text = book.run, said_words(verdict.claim.statement)
-    condition = f"{stands_in(book, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
+    run, text = index.run, said_words(verdict.claim.statement)
+    condition = f"{stands_in(index, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
     copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
     return b.ClaimQuote(verdict.publication_level, text, condition, copy)
 
 
-def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
+def claim_cards(index: BenchmarkIndex) -> list[b.Card]:
     """A card for every verdict: by leaderboard and kind, then by name; never by which of two models is higher."""
-    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
+    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(index.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
         kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
@@ -268,28 +268,28 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
         return boards.get(verdict.claim.dimension, len(boards)), KINDS.index(kind), names, claim_id
 
     cards = []
-    for verdict in sorted(book.run.verdicts, key=place):
+    for verdict in sorted(index.run.verdicts, key=place):
         level, links = verdict.publication_level, []
         # Its first measurements; two models in alphabetical order.
         for name in dict.fromkeys(verdict.measurements):
-            if name in book.links:
-                labels = book.by_id[name].labels
+            if name in index.links:
+                labels = index.by_id[name].labels
                 pair = " and ".join(sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels))
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
-                links.append((words, book.links[name]))
+                links.append((words, index.links[name]))
         rests = b.spaced(b.Linked(*link) for link in sorted(links)[:6])
         total = t.counted(len(set(verdict.measurements)), "measurement")
         about = b.Prose((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        sentence = b.Prose(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        claim = b.Prose(withheld_words(index, verdict), "text") if level == "no-claim" else said_claim(index, verdict)
         why = (b.Prose(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (sentence, *why, about)))
+        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (claim, *why, about)))
     return cards
 
 
-def stands_in(book: BenchmarkIndex, models: Sequence[str]) -> str:
+def stands_in(index: BenchmarkIndex, models: Sequence[str]) -> str:
     """The notice that these models are built in, for every sentence that can be copied; else empty."""
-    return stand_ins(english(), {}, book.run.built_in, models, made_by="models")
+    return stand_ins(english(), {}, index.run.built_in, models, made_by="models")
 
 
 def said_words(text: str) -> str:
@@ -297,10 +297,10 @@ def said_words(text: str) -> str:
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
+def withheld_words(index: BenchmarkIndex, verdict: Verdict) -> str:
     """The subject of an unsupported claim, without its direction."""
     subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
-    board, who = book.board(verdict.claim.dimension), t.listing(subjects)
+    board, who = index.board(verdict.claim.dimension), t.listing(subjects)
     where = clean(board.board.words, 120) if board else dimension
     limit = f"Whether {who} {'stays' if len(subjects) == 1 else 'stay'} within the limit ({dimension})."
     return {
@@ -314,10 +314,10 @@ def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
     }.get(kind_of(verdict), f"A claim about {who or 'the models'} ({dimension}).")
 
 
-def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
+def withheld_groups(index: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The unsupported claims of a run, grouped into a few lines with their numbers."""
-    groups, boards, of = list[WithheldGroup](), book.run.leaderboards, defaultdict[str, list[Verdict]](list)
-    for verdict in book.run.verdicts:
+    groups, boards, of = list[WithheldGroup](), index.run.leaderboards, defaultdict[str, list[Verdict]](list)
+    for verdict in index.run.verdicts:
         if verdict.publication_level == "no-claim":
             of[kind_of(verdict)].append(verdict)
     if orders := [*of["above"], *of["first"], *of["within"]]:
@@ -333,7 +333,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         groups.append(WithheldGroup(f"Any {further}ranking of the models.", why, len(orders)))
     if beats := of["beats"]:
         # The number of intervals that contain zero, of others, and of missing ones, never the side.
-        items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
+        items = [index.by_id[name] for verdict in beats for name in verdict.measurements if name in index.by_id]
         ends = [bounds for item in items if (bounds := t.bounds_of(item)) is not None]
         across = sum(low <= 0 <= high for low, high in ends)
         numbers = "The one Sharpe difference has an interval that contains zero. "
@@ -347,12 +347,12 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
             numbers = f"Of {t.counted(len(beats), 'Sharpe difference')} {t.listing(counts)}. "
         elif across > 1:
             numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
-        other = "any model" if len(beats) == len(book.of_kind("beats")) else "any other model or profile"
-        who = clean(book.names[0], 60) if len(book.names) == 1 else other
+        other = "any model" if len(beats) == len(index.of_kind("beats")) else "any other model or profile"
+        who = clean(index.names[0], 60) if len(index.names) == 1 else other
         groups.append(WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(beats)))
     # Limits without all stress windows: profiles with their reasons, each reason once.
     by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for verdict in (verdict for verdict in book.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
+    for verdict in (verdict for verdict in index.of_kind("gates", "gate") if verdict.publication_level == "no-claim"):
         name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
         by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -363,7 +363,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values())))
     for verdict in of["dissociation"]:
         reasons_of = " ".join(map(said_words, verdict.reasons))
-        groups.append(WithheldGroup(withheld_words(book, verdict), ((f"{reasons_of} ", False),), 1))
+        groups.append(WithheldGroup(withheld_words(index, verdict), ((f"{reasons_of} ", False),), 1))
     return tuple(groups)
 
 
@@ -385,36 +385,36 @@ class TierHeading:
         return (b.bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
-def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
+def stage_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
-    built_in, groups = book.run.built_in, list[b.Group]()
-    for at, board in enumerate(pipeline_boards(book.run), 1):
+    built_in, groups = index.run.built_in, list[b.Group]()
+    for at, board in enumerate(pipeline_boards(index.run), 1):
         ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
         ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
         axis, profile, rows = score_axis(ends), board.board.name, list[b.TableRow]()
         over_all = profile == ALL
         heads: tuple[b.Inline, ...] = (
             "Model", *((f"{name} ", b.small(words)) for name, (words, _) in STAGES.items()),
-            ("CEPS", Markup(score_head(axis))), f"CEPS, {percent(book.run.plan.level)} interval",
+            ("CEPS", Markup(score_head(axis))), f"CEPS, {percent(index.run.plan.level)} interval",
             "Stress limits" if over_all else "Stress limit",
         )  # fmt: skip
-        for head in (*group_heads(book, board), *unscored_heads(book, board)):
+        for head in (*group_heads(index, board), *unscored_heads(index, board)):
             rows.append(b.TableRow((head.shown,)))
             for model in head.members:
-                item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
-                strip, whole = "", book.to(item, range_words(item))
+                item = board.levels.get(model) or index.get("bench.level", model=model, board=profile)
+                strip, whole = "", index.link(item, range_words(item))
                 score: b.Inline = whole
                 if t.known(item):
                     strip = Markup(interval_strip(axis, t.bounds_of(item), item.value if head.licensed else None))
                     if head.licensed:
-                        score = (book.to(item, number(item.value)), f" ({whole})")
+                        score = (index.link(item, number(item.value)), f" ({whole})")
                 mixed = built_in.get(model) and not all(built_in.values())
                 remarks = (head.ranks.get(model, ""), "reference model" if mixed else "")
                 labels = {"model": model, "profile": profile, "windows": "all"}
-                cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
+                cells = (stage_cell(index, index.get("bench.stage", **labels, stage=stage)) for stage in STAGES)
                 # The verdict on the limit, or on those of all profiles.
-                profiles = [profile.name for profile in book.run.profiles] if over_all else [profile]
-                gates = {name: book.gate(model, name) for name in profiles}
+                profiles = [profile.name for profile in index.run.profiles] if over_all else [profile]
+                gates = {name: index.gate(model, name) for name in profiles}
                 limit: b.Inline = b.Styled("not decided", "gap")
                 if gates and all(value is not None for value in gates.values()):
                     broken = [profile_word(name).lower() for name, value in gates.items() if not value]
@@ -423,25 +423,25 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                     limit = pass_mark(not broken), verdict, *(note if len(gates) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in remarks if words))
                 rows.append(b.TableRow((name, *cells, strip, score, limit)))
-        ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
+        ceiling = [index.get("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
         if all(ceiling):
-            top = book.one("bench.ceiling", profile=profile, stage="CEPS")
-            cells = (stage_cell(book, item) for item in ceiling)
+            top = index.get("bench.ceiling", profile=profile, stage="CEPS")
+            cells, best = (stage_cell(index, item) for item in ceiling), index.link(top, t.shown(top))
             rows.append(b.TableRow(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", book.to(top, t.shown(top)), "")))
+            rows.append(b.TableRow((("true answers", b.small("no model")), *cells, "", best, "")))
         columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
         title, none = board_title(profile), b.Prose("No model has a score on this board.", "none")
         table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
-        notes = b.notes((design_note(book, profile),))
+        notes = b.notes((design_note(index, profile),))
         groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
     return tuple(groups)
 
 
-def design_note(book: BenchmarkIndex, board: str) -> str:
+def design_note(index: BenchmarkIndex, board: str) -> str:
     """The test of differences on a leaderboard, autocorrelation of clusters, and the smallest detectable difference."""
-    tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
+    tests = {item.method.partition("; ")[2].partition(",")[0] for item in index.all("contrast", dimension=board)}
     body = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
-    serial = book.one("order.autocorrelation", dimension=board)
+    serial = index.get("order.autocorrelation", dimension=board)
     if t.known(serial):
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
@@ -450,7 +450,7 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
         if serial.detail["order"] == "consecutive":
             text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
         body.append(text)
-    reach = book.one("order.detectable", dimension=board)
+    reach = index.get("order.detectable", dimension=board)
     if t.known(reach):
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
         power = percent(float(reach.detail["power"]))
@@ -458,9 +458,9 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
     return " ".join(body)
 
 
-def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def unscored_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The groups below the tiers: models without a score, and models that were left out."""
-    shares = [item for item in book.every(MISSING, part=board.board.family) if item.detail["left_out"]]
+    shares = [item for item in index.all(MISSING, part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
     for gone, words in ((False, "in S3 to S5, so no CEPS and no rank"),
                         (True, "left out: too many of the replies did not come")):  # fmt: skip
@@ -468,13 +468,13 @@ def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHea
             yield TierHeading(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
+def group_heads(index: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeading]:
     """The tiers of a leaderboard from the top, models by name, each with the level of its separation."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
         names, size = tuple(sorted(members)), len(members)
         others = [name for name in board.models if name not in members]
-        level = t.weakest(book.pair_level(board.board.name, one, two) for one, two in product(members, others))
+        level = t.weakest(index.pair_level(board.board.name, one, two) for one, two in product(members, others))
         places, words = f"Rank {t.ordinal_span(place, place + size - 1)}", "cannot be ranked" if size > 1 else ""
         if not others:
             places = "One model" if size == 1 else f"All {count(size)}"
@@ -485,13 +485,13 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[TierHeadin
         place += size
 
 
-def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
+def stage_cell(index: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with the longer half of its interval."""
     if not t.known(item):
         return b.Share(None, why_none(item))
     ends = t.bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
-    return b.Share(item.value, book.to(item, number(item.value)), half)
+    return b.Share(item.value, index.link(item, number(item.value)), half)
 
 
 def pass_mark(passes: bool) -> b.Mark:
@@ -499,18 +499,18 @@ def pass_mark(passes: bool) -> b.Mark:
     return b.Mark("supported" if passes else "contradicted", style="gm")
 
 
-def stage_note(book: BenchmarkIndex) -> str:
+def stage_note(index: BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
-    of, stages = "", list(book.every("bench.stage", stage="S1", windows="all"))
+    of, stages = "", list(index.all("bench.stage", stage="S1", windows="all"))
     if stages:
         sizes = sorted({one.n for one in stages if one.labels.get("profile") == ALL} or {one.n for one in stages})
         items = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
-    levels = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
+    levels = [item for board in pipeline_boards(index.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {t.listing(sorted(methods))}." if methods else "No interval can be given."
     # The number of replies that could not be parsed, or only in part.
-    dates = (date for result in book.run.results for date in result.dates)
+    dates = (date for result in index.run.results for date in result.dates)
     replies = Counter[str](state.state for date in dates for state in date.answers.states.values())
     total, unread = replies.total(), ""
     kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
@@ -525,22 +525,22 @@ def stage_note(book: BenchmarkIndex) -> str:
         unread = "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
     return (
         f"{of}A stronger tint is higher, from 0 to 1; ± reaches the farther end of the "
-        f"{percent(book.run.plan.level)} interval. A point is drawn only where the rank is supported. {method} "
+        f"{percent(index.run.plan.level)} interval. A point is drawn only where the rank is supported. {method} "
         "A tier ends where every model in it is shown to score above every model below it; models inside a tier cannot "
         f"be ranked, and the ranks that each can have follow from its supported pairs. {unread}"
     )
 
 
-def lede(book: BenchmarkIndex) -> str:
+def lede(index: BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
-    run, history = book.run, book.run.market.history
-    parts = [t.plural(len(book.names), "model").capitalize()]
-    if book.has_pipeline:
+    run, history = index.run, index.run.market.history
+    parts = [t.plural(len(index.names), "model").capitalize()]
+    if index.has_pipeline:
         total = sum(len(window.decisions) for window in run.windows)
         decisions = t.counted(total, f"{run.plan.pipeline.frequency} decision")
         parts.append(f"{decisions} in {t.plural(len(run.windows), 'window')}")
         parts.append(f"{t.counted(run.market.universe.size, 'instrument')}, costs {run.plan.pipeline.cost_bps:g} bps")
-    if "bench.question" in book.by_name:
+    if "bench.question" in index.by_name:
         asked = sum(map(len, run.answers.values()))
         parts.append(f"{t.counted(asked, 'answer')} to questions" if asked else "questions")
     follow = "the paper’s formulas" if run.plan.convention == "paper" else "the authors’ public code"

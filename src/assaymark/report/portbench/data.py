@@ -75,9 +75,9 @@ def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[
     return list(map(str, prices.days[shown])), classes, pairs, over
 
 
-def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
+def data_page(index: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
-    days, classes, pairs, over = _closes(book.run.market)
+    days, classes, pairs, over = _closes(index.run.market)
     names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
     # The number of instruments of each class.
     counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
@@ -109,14 +109,14 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     maps = every, (_between("between", names, between),)
     # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
-    spans = [(_year(str(window.first)), _year(str(window.last))) for window in book.stress]
+    spans = [(_year(str(window.first)), _year(str(window.last))) for window in index.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
     panels, moved = list[tuple[Inline, str]](), list[tuple[str, ...]]()
-    for at, (name, (_, _, tickers, lines, index)) in enumerate(zip(names, classes, strict=True), 1):
-        last = count(round(float(index[-1])))
+    for at, (name, (_, _, tickers, lines, path)) in enumerate(zip(names, classes, strict=True), 1):
+        last = count(round(float(path[-1])))
         of = f"{counted(len(tickers), 'instrument')}; index at {last}"
         title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
-        svg = class_panel(f"class-{at}", lines, index, years, shaded, title, desc)
+        svg = class_panel(f"class-{at}", lines, path, years, shaded, title, desc)
         panels.append(((bold(name), f" {of}"), svg))
         there = ((who, lines[:, k][np.isfinite(lines[:, k])]) for k, who in enumerate(tickers))
         closed = {who: float(values[-1]) if values.size else 100.0 for who, values in there}
@@ -138,7 +138,7 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
         Section("correlations", "Which assets move together?", answer, (Columns(maps),)),
         Section("moves", "How did each class move?", span, moves),
     ]
-    if asked := question_figures(book):
+    if asked := question_figures(index):
         sections.append(Section("questions", "Which questions are asked?", blocks=asked))
     lead = "The market and the questions of this run. Nothing here is about a model."
     page = Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES)
@@ -149,7 +149,7 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     ]
     return page, (
         (_CORRELATIONS, csv_text(("instrument", *every_one), cells)),
-        (_CLASSES, paths_text("day", days, [(name, index) for name, *_, index in classes])),
+        (_CLASSES, paths_text("day", days, [(name, path) for name, *_, path in classes])),
     )
 
 
@@ -185,9 +185,9 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
 # --- the questions ----------------------------------------------------------------------------------------------------
 
 
-def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
+def question_figures(index: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; empty without questions."""
-    run = book.run
+    run = index.run
     asked = {scored.question.id: scored.question.template for mine in run.answers.values() for scored in mine}
     pools = {name: [one for one in run.pool if one.template == name] for name in TEMPLATES if name in asked.values()}
     pools = {name: mine for name, mine in pools.items() if mine}
@@ -242,10 +242,10 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 
-def snapshots_page(book: BenchmarkIndex) -> Page:
+def snapshots_page(index: BenchmarkIndex) -> Page:
     """Figures 13, 25 and 26 of PortBench: the market information in prompts on some dates."""
     sections = []
-    for at, window in enumerate(book.run.windows, 1):  # the date on which its instruments were most volatile
+    for at, window in enumerate(index.run.windows, 1):  # the date on which its instruments were most volatile
         seen = max(map(window.known, window.decisions), key=lambda known: np.mean([x.volatility for x in known.lines]))
         means = seen.between.copy()
         for own, line in enumerate(seen.lines_by_class):
@@ -265,7 +265,7 @@ def snapshots_page(book: BenchmarkIndex) -> Page:
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
-        title = f"{book.window(window.window)}, {moment(str(seen.day))}"
+        title = f"{index.window(window.window)}, {moment(str(seen.day))}"
         sections.append(Section(f"s{at}", title, blocks=(Columns(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "

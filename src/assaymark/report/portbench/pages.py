@@ -73,21 +73,21 @@ def each_benchmark_page(
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchProvenance.of(run.answers, [*zip(run.results, places, strict=True)])
     measured = measured_parts(s.every_measurement(unlinked, trail.rests))
-    book = replace(unlinked, links=measured_links(measured))
+    index = replace(unlinked, links=measured_links(measured))
     # Parts for each board or profile: the page of scores shows the first, the page of profiles the others.
-    calm = [book.normal] if book.normal is not None and book.has_pipeline else []
+    calm = [index.normal] if index.normal is not None and index.has_pipeline else []
     tables, scatters, safety, performance = views = (
-        bench.stage_tables(book), s.scatter_views(book), s.safety_tables(book), s.performance_views(book, calm),
+        bench.stage_tables(index), s.scatter_views(index), s.safety_tables(index), s.performance_views(index, calm),
     )  # fmt: skip
-    answer = (f"{s.performance_answer(book)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
-    note = b.Prose(bench.stage_note(book)) if tables[1:] else None
+    answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
+    note = b.Prose(bench.stage_note(index)) if tables[1:] else None
     further = (
         *_section("stages", "Where do models lose points?", _STAGES_LEAD, *tables[1:], note),
-        *_section("stress", "Calm returns against stressed losses", s.stress_answer(book), *scatters[1:]),
+        *_section("stress", "Calm returns against stressed losses", s.stress_answer(index), *scatters[1:]),
         *_section("safety", "Safe under stress by CEPS", _SAFETY, *safety[1:]),
         *_section("performance", "What did the portfolios do?", answer, *performance[1:]),
     )
-    there = {"profiles": further, "histories": book.has_histories, "episodes": run.results, "questions": run.answers,
+    there = {"profiles": further, "histories": index.has_histories, "episodes": run.results, "questions": run.answers,
              "snapshots": run.results}  # fmt: skip
     nav = tuple(link for link in _NAV if there.get(link.key, True))
     mark = t.short_hash(clean(run.plan_hash))
@@ -101,7 +101,7 @@ def each_benchmark_page(
     deeper: tuple[tuple[object, str, str, str], ...] = (  # the other pages: whether it exists, words, path, description
         (True, "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"),
         (further, "Profiles", _PROFILES, ", ".join(clean(profile.name, 24) for profile in run.profiles)),
-        (book.has_histories, "Histories", _HISTORIES, "value and drawdown, every window"),
+        (index.has_histories, "Histories", _HISTORIES, "value and drawdown, every window"),
         (run.results, "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"),
         (answered, "Questions", _QUESTIONS, f"{counted(answered, 'answer')}, the reply beside the truth"),
         (run.panel, "Rationales", run.panel or "", "scored by the judges, a study of its own"),
@@ -109,19 +109,19 @@ def each_benchmark_page(
         (True, "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"),
         (True, "Data", "data.html", "the market and the questions of this run"),
     )
-    yield "index.html", frame.page(first_page(book, [link[1:] for link in deeper if link[0]]))
+    yield "index.html", frame.page(first_page(index, [link[1:] for link in deeper if link[0]]))
     # The page of scores, with everything on the first board that the first page omits.
-    history = s.chosen_history(book)
+    history = s.chosen_history(index)
     brushed = history is not None and history[1].brush is not None
     lead = "Every score, over all profiles or under the strictest, with its interval and how it was found."
-    sections = tuple(_sections(book, views, history))
+    sections = tuple(_sections(index, views, history))
     styles, scripts = (*_TABLES, *("brush.css",) * brushed), ("page.js", "brush.js") if brushed else p.SCRIPTS
     yield _SCORES, frame.page(b.Page(_SCORES, "Scores", lead, sections, here="scores", styles=styles, scripts=scripts))
     lead = (
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
         "alphabetical order."
     )
-    cards = p.paged_by(bench.claim_cards(book), b.weight, bench.PAGE)
+    cards = p.paged_by(bench.claim_cards(index), b.weight, bench.PAGE)
     for path, rows, parts in p.beside(p.in_parts("claims", cards).items()):
         filters = b.row_filters([row.level for row in rows], TAGS)
         blocks = (b.CardList(rows, filters, "claims", "claim-rows"),)
@@ -130,22 +130,22 @@ def each_benchmark_page(
     if further:
         lead = "The figures of the first page for each of the other profiles."
         yield _PROFILES, frame.page(b.Page(_PROFILES, "Profiles", lead, further, here="profiles", styles=_TABLES))
-    yield from _record_pages(book, frame, trail, calls, episodes)
-    page, files = data_page(book)
+    yield from _record_pages(index, frame, trail, calls, episodes)
+    page, files = data_page(index)
     yield page.path, frame.page(page)
     yield from files
     if run.results:
-        yield "snapshots.html", frame.page(snapshots_page(book))
+        yield "snapshots.html", frame.page(snapshots_page(index))
     yield from frame.files()
 
 
 def _record_pages(
-    book: BenchmarkIndex, frame: p.Frame, trail: r.BenchProvenance, calls: Mapping[str, str], episodes: Sequence[Dated]
+    index: BenchmarkIndex, frame: p.Frame, trail: r.BenchProvenance, calls: Mapping[str, str], episodes: Sequence[Dated]
 ) -> Iterator[tuple[str, str]]:
     """The pages of histories, of episodes, and of a selection of questions with their answers."""
     # All windows, on as many pages as needed, and the files of their values.
-    run, views = book.run, s.history_views(book)
-    by_window = [(mine, s.performance_views(book, [window])) for window, mine in views if any(own for _, own in views)]
+    run, views = index.run, s.history_views(index)
+    by_window = [(mine, s.performance_views(index, [window])) for window, mine in views if any(own for _, own in views)]
     cut = p.paged_by(
         by_window, lambda pair: sum(s.history_bytes(panels) for _, panels, _ in pair[0]) + b.weight(pair[1]),
         _PAGE_OF_HISTORIES,
@@ -157,7 +157,7 @@ def _record_pages(
     for path, windows, parts in p.beside(p.in_parts("histories", cut).items()) if by_window else ():
         shown = [section for mine, _ in windows for section, _, _ in mine]
         tables = tuple(table for _, tables in windows for table in tables)
-        shown.append(b.Section("performance", "Performance", s.performance_answer(book), tables))
+        shown.append(b.Section("performance", "Performance", s.performance_answer(index), tables))
         yield path, frame.page(b.Page(
             path, "Histories", lead, tuple(shown), (), parts,
             contents=tuple((section.id, str(section.heading)) for section in shown), here="histories",
@@ -169,20 +169,18 @@ def _record_pages(
             "One model under one profile through one window, with prompt, reply, truth and arithmetic of every date. "
             "Rows are sorted by model."
         )
-        table = r.episodes_table(book, [stem for _, stem, _ in episodes])
+        table = r.episodes_table(index, [stem for _, stem, _ in episodes])
         yield _EPISODES, frame.page(b.Page(_EPISODES, "Episodes", lead, (), (table,), here="episodes"))
     for one, _, pages in episodes:
-        title = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile"
-        lead = (
-            f"{book.window(one.window)}. Prompt, reply, truth and score of every date ({run.plan.convention} formulas)."
-        )
+        title, window = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile", index.window(one.window)
+        lead = f"{window}. Prompt, reply, truth and score of every date ({run.plan.convention} formulas)."
         for path, part, parts in p.beside(pages.items()):
             sections = tuple(r.date_section(run, one, at, calls, at == part[0]) for at in part)
             up = b.Linked("All episodes", _EPISODES)
             yield path, frame.page(b.Page(path, title, lead, sections, (), parts, up=up, styles=_ASKED))
     links = b.spaced([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
     asked = ("Some questions with prompt, reply, truth and score. ", *(("All answers: ", links) if links else ()))
-    questions = p.paged_by(r.question_cards(book, calls), b.weight, p.PAGE_BYTES)
+    questions = p.paged_by(r.question_cards(index, calls), b.weight, p.PAGE_BYTES)
     for path, cards, parts in p.beside(p.in_parts("questions", questions).items()):
         if cards:
             filters = b.row_filters(sorted(row.key for row in cards))
@@ -199,26 +197,26 @@ def _section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | None) -> 
 Views = tuple[tuple[b.Group, ...], tuple[b.Figure, ...], tuple[b.Group, ...], tuple[b.Group, ...]]
 
 
-def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> Iterator[b.Section]:
+def _sections(index: BenchmarkIndex, views: Views, history: s.History | None) -> Iterator[b.Section]:
     """The page of scores: the pipeline over all profiles or under the strictest, the questions, and the plan."""
     tables, scatters, safety, performance = views
 
     def others(some: Sequence[object], id: str) -> tuple[b.Block, ...]:
         return (b.Prose(b.Linked("The other profiles", f"{_PROFILES}#{id}")),) if len(some) > 1 else ()
 
-    stages: list[b.Inline] = [f"{bench.stage_note(book)} A dotted line links a number to its measurement."]
+    stages: list[b.Inline] = [f"{bench.stage_note(index)} A dotted line links a number to its measurement."]
     stages += [" ", b.Linked("Every profile", _PROFILES)] if len(tables) > 1 else []
-    missing = "" if book.has_pipeline else book.missing("pipeline")
+    missing = "" if index.has_pipeline else index.missing("pipeline")
     lead = missing or (_STAGES_LEAD if tables else "No leaderboard was made in this run.")
     shown = (tables[0], b.Prose(tuple(stages))) if tables and not missing else ()
     yield b.Section("stages", "Where do models lose points?", lead, shown)
-    calm = s.windows_table(book)
+    calm = s.windows_table(index)
     heading = "Does quality hold under stress?" if calm else "Do signals become trades?"
     lead = "CEPS in calm and in stress windows. Intervals only, because points would rank the models." if calm else ""
-    yield from _section("quality", heading, lead, calm, s.signals_figure(book))
+    yield from _section("quality", heading, lead, calm, s.signals_figure(index))
     if history is not None:
         heading, lead = "Maximum drawdown", "No stress window was run, so losses under stress are unknown. "
-        if book.stress:
+        if index.stress:
             heading = "Maximum drawdown under stress"
             lead = "The strictest profile, in the stress window with the largest drawdown of this run. "
         group = b.Group(history[0].heading, history[0].blocks, history[0].id)
@@ -229,39 +227,39 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     if safety:
         blocks: tuple[b.Block, ...] = (b.Prose(_SAFETY, "cap"), safety[0], *others(safety, "safety"))
         safe = b.Group("Safe under stress by CEPS", blocks)
-    figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(book), safe)
-    yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(book), *figures)
+    figures = (*scatters[:1], *others(scatters, "stress"), s.stress_table(index), safe)
+    yield from _section("stress", "Calm returns against stressed losses", s.stress_answer(index), *figures)
     heading, every_one = "Does it fit the investor?", ""
-    if len(book.run.profiles) > 1:
+    if len(index.run.profiles) > 1:
         heading, every_one = "Does it change with the investor?", ", whichever profile it is"
     lead = f"An alignment of 1 keeps every limit of a profile{every_one}."
-    yield from _section("profiles", heading, lead, s.alignment_table(book))
+    yield from _section("profiles", heading, lead, s.alignment_table(index))
     if performance:
-        answer = (f"{s.performance_answer(book)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
+        answer = (f"{s.performance_answer(index)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
         figures = (*performance[:1], *others(performance, "performance"))
         yield from _section("performance", "What did the portfolios do?", answer, *figures)
-    yield r.questions_section(book)
+    yield r.questions_section(index)
     # The plan, its profiles and windows, and the rules of built-in models.
     limits = [
         f"{bench.profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at "
         f"least {100 * one.bond_floor:g} %, drawdown at most {100 * one.drawdown_tolerance:g} %, value at risk "
         f"{100 * abs(one.var_limit):g} %"
-        for one in book.run.profiles
+        for one in index.run.profiles
     ]
     windows = [
-        f"{book.window(w.name)}: {w.first} to {w.last}, "
+        f"{index.window(w.name)}: {w.first} to {w.last}, "
         f"{counted(len(window.decisions), 'decision')}{', stress' if w.kind == 'stress' else ''}"
-        for window, w in zip(book.run.windows, book.windows, strict=True)
+        for window, w in zip(index.run.windows, index.windows, strict=True)
     ]
     facts = [
-        ("Plan", f"{clean(book.run.plan.name, 80)}, locked {t.moment(book.run.locked_at)}"),
-        ("Formulas", "as printed (paper)" if book.run.plan.convention == "paper" else "convention “reference”"),
+        ("Plan", f"{clean(index.run.plan.name, 80)}, locked {t.moment(index.run.locked_at)}"),
+        ("Formulas", "as printed (paper)" if index.run.plan.convention == "paper" else "convention “reference”"),
         *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
         *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
     ]
     rules = [
         (b.bold(clean(model.name, 60)), f": {clean(words, 200)}")
-        for model in sorted(book.run.plan.models, key=lambda model: model.name)
+        for model in sorted(index.run.plan.models, key=lambda model: model.name)
         if (words := words_of(model.model))
     ]
     built_in = (b.Group("Built-in models", (b.Items(tuple(rules)),)),) if rules else ()
@@ -274,9 +272,9 @@ CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference"
 _NO_SCORE: Final = "No score: "
 
 
-def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
+def first_page(index: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    run, quotes, withheld = book.run, sentences(book), bench.withheld_groups(book)
+    run, quotes, withheld = index.run, sentences(index), bench.withheld_groups(index)
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
         caveat = "Every model is a built-in rule, so the best and the worst possible score are known. "
@@ -297,18 +295,18 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     )  # fmt: skip
     duo = (b.Columns((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
-    halves = [half for half in (_conventions(book), _questions(book)) if half is not None]
+    halves = [half for half in (_conventions(index), _questions(index)) if half is not None]
     # The models within the drawdown limit of the strictest profile.
-    profile, heading = book.strictest, "Who keeps the drawdown limit?"
-    if profile is not None and book.stress and book.has_pipeline:
+    profile, heading = index.strictest, "Who keeps the drawdown limit?"
+    if profile is not None and index.stress and index.has_pipeline:
         limit, rows, lines = profile.drawdown_tolerance, list[charts.DrawdownRow](), list[tuple[str, ...]]()
-        for name in book.names:
-            falls = book.known("bench.drawdown", model=name, profile=profile.name)
+        for name in index.names:
+            falls = index.known("bench.drawdown", model=name, profile=profile.name)
             deepest = max((m for m in falls if m.detail.get("stress")), key=lambda m: m.value, default=None)
-            if deepest is not None and (gate := book.gate(name, profile.name)) is not None:
+            if deepest is not None and (gate := index.gate(name, profile.name)) is not None:
                 rows.append((clean(name, 60), deepest.value, gate))
-                lines.append((clean(name, 60), book.to(deepest, percent(deepest.value, 1)),
-                              book.window(deepest.labels["window"]), "within" if gate else "beyond"))  # fmt: skip
+                lines.append((clean(name, 60), index.link(deepest, percent(deepest.value, 1)),
+                              index.window(deepest.labels["window"]), "within" if gate else "beyond"))  # fmt: skip
         who = clean(profile.name, 40)
         half = _half("limits", heading, f"Not decided under the {who} profile; the sentences say why.")
         if rows:
@@ -320,38 +318,38 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
             answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
             heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
             table = b.Table(heads, tuple(lines), frozenset({1}))
-            more = b.Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
+            more = b.Linked("Value and drawdown in every window", "histories.html") if index.has_histories else ""
             figure = b.Figure(title, "Crossed: beyond the limit.", *drawn, table)
             half = _half("limits", heading, answer, figure, *b.notes((more,)))
         halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
     pairs = (b.Columns(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
-        "index.html", clean(run.title, 120), bench.lede(book),
-        blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(book), *pairs), here="results",
+        "index.html", clean(run.title, 120), bench.lede(index),
+        blocks=(*b.notes((demonstration, *notices), "notice"), *duo, missing, _stages(index), *pairs), here="results",
         tallies=tally([*(quote.level for quote, _ in quotes), *("no-claim" for _ in withheld)]),
         styles=("portbench-first.css",),
     )  # fmt: skip
 
 
-def sentences(book: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
+def sentences(index: BenchmarkIndex) -> list[tuple[b.ClaimQuote, str]]:
     """The sentences of the first page with reasons: first ranks, a cut, two limits, then others up to the maximum."""
     by_kind: dict[str, list[tuple[b.ClaimQuote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
-    for verdict in bench.front(book):
+    for verdict in bench.front(index):
         if verdict.publication_level != "no-claim":
-            quote = replace(bench.said_claim(book, verdict), condition=bench.said_words(verdict.condition or ""))
+            quote = replace(bench.said_claim(index, verdict), condition=bench.said_words(verdict.condition or ""))
             by_kind.setdefault(kind_of(verdict), []).append((quote, " ".join(map(bench.said_words, verdict.reasons))))
-    for board in (*pipeline_boards(book.run)[:1], book.board(QUESTIONS)):
-        by_kind["cut"] += tier_cuts(book, board) if board else ()
+    for board in (*pipeline_boards(index.run)[:1], index.board(QUESTIONS)):
+        by_kind["cut"] += tier_cuts(index, board) if board else ()
     gates = by_kind.pop("gates")
     firsts, cuts, *others = by_kind.values()
     chosen = [*firsts[:2], *cuts[:1], *gates[:1], *gates[1:][-1:], *(pair for some in others for pair in some)]
     return sorted(chosen[: bench.SHOWN], key=lambda pair: LEVELS.index(pair[0].level))
 
 
-def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.ClaimQuote, str]]:
+def tier_cuts(index: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.ClaimQuote, str]]:
     """Each cut below two or more models as a sentence at the level of its weakest order."""
-    by_pair = {one.claim.subjects: one for one in book.of_kind("above") if one.claim.dimension == board.board.name}
+    by_pair = {one.claim.subjects: one for one in index.of_kind("above") if one.claim.dimension == board.board.name}
     for cut in range(1, len(board.tiers)):
         halves = board.tiers[:cut], board.tiers[cut:]
         above, below = (sorted(name for tier in part for name in tier) for part in halves)
@@ -363,8 +361,8 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Clai
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
         text = bench.said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
         also = " ".join(dict.fromkeys(bench.said_words(verdict.condition) for verdict in pairs if verdict.condition))
-        condition = f"{bench.stands_in(book, [*above, *below])} {also}".strip()
-        copy = t.copied(text, condition, book.run.title, book.run.locked_at, pairs[0].plan_hash)
+        condition = f"{bench.stands_in(index, [*above, *below])} {also}".strip()
+        copy = t.copied(text, condition, index.run.title, index.run.locked_at, pairs[0].plan_hash)
         why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
         yield b.ClaimQuote(level, text, also, copy), why
 
@@ -373,32 +371,32 @@ def _half(id: str, heading: str, answer: b.Inline, *blocks: b.Block) -> b.Group:
     return b.Group(heading, (b.Prose(answer, "lede"), *blocks), id, style="sec", level=2)
 
 
-def _stages(book: BenchmarkIndex) -> b.Group:
+def _stages(index: BenchmarkIndex) -> b.Group:
     """Scores by stage, and the two stages furthest below the possible score."""
     heading = "Where do models lose points?"
-    if not book.has_pipeline:
-        return _half("stages", heading, book.missing("pipeline"))
-    profile, columns, best, rows = book.profile, list[charts.Column](), dict[str, float | None](), []
+    if not index.has_pipeline:
+        return _half("stages", heading, index.missing("pipeline"))
+    profile, columns, best, rows = index.profile, list[charts.Column](), dict[str, float | None](), []
     for stage, (words, _) in STAGES.items():
-        most = book.one("bench.ceiling", profile=profile, stage=stage)
+        most = index.get("bench.ceiling", profile=profile, stage=stage)
         best[stage], bars = None if most is None else most.value, []
-        for name in book.names:
-            item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
+        for name in index.names:
+            item = index.get("bench.stage", model=name, profile=profile, stage=stage, windows="all")
             bars.append((bounds_of(item), number(item.value)) if t.known(item) else None)
-            rows.append(book.to(item, number(item.value)) if t.known(item) else "no score")
+            rows.append(index.link(item, number(item.value)) if t.known(item) else "no score")
         columns.append((stage, words, tuple(bars), best[stage]))
-    names = [clean(name, 60) for name in book.names]
+    names = [clean(name, 60) for name in index.names]
     drawn = [["no score" if bar is None else bar[1] for bar in bars] for _, _, bars, _ in columns]
     desc = "; ".join(f"{who}: {', '.join(f'{name} {of[at]}' for (name, *_), of in zip(columns, drawn, strict=True))}"
                      for at, who in enumerate(names))  # fmt: skip
-    dates = counted(sum(len(window.decisions) for window in book.run.windows), "date")
-    title = f"Mean score by stage, with {percent(book.run.plan.level)} interval over {dates}; dotted: best possible"
+    dates = counted(sum(len(window.decisions) for window in index.run.windows), "date")
+    title = f"Mean score by stage, with {percent(index.run.plan.level)} interval over {dates}; dotted: best possible"
     wide, narrow = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
         ("Model", *(f"{name} {subtitle}" for name, subtitle, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
-    hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
+    hatched = [note.removeprefix(_NO_SCORE) for note in index.run.notes if note.startswith(_NO_SCORE)]
     notes = (b.Prose((b.bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched")
             for note in hatched)  # fmt: skip
     # The two stages furthest below the possible score.
@@ -416,26 +414,26 @@ def _stages(book: BenchmarkIndex) -> b.Group:
     return _half("stages", heading, lost, *notes, b.Figure(title, "", wide, narrow, table))
 
 
-def _conventions(book: BenchmarkIndex) -> b.Group | None:
+def _conventions(index: BenchmarkIndex) -> b.Group | None:
     """The scores under both conventions, and whether the ranking depends on the convention; None without scores."""
-    boards = pipeline_boards(book.run)
+    boards = pipeline_boards(index.run)
     if not boards or not boards[0].models:
         return None
-    board, level = boards[0], percent(book.run.plan.level)
+    board, level = boards[0], percent(index.run.plan.level)
     rows, lines = list[charts.ConventionRow](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
         return bounds_of(item), t.limits(item, otherwise=t.shown(item))
 
-    for head in bench.group_heads(book, board):
+    for head in bench.group_heads(index, board):
         for at, name in enumerate(head.members):
-            item, other = board.levels[name], book.run.others.get(name)
+            item, other = board.levels[name], index.run.others.get(name)
             first, second = bar(item), bar(other) if t.known(other) else None
             kind = charts.KINDS[head.level or "no-claim"]
             rows.append((clean(name, 60), first, second, kind, not at and bool(rows)))
-            lines.append((clean(name, 60), book.to(item, first[1]), "" if second is None else second[1]))
-    mine = CONVENTIONS[book.run.plan.convention]
-    theirs = CONVENTIONS["reference" if book.run.plan.convention == "paper" else "paper"]
+            lines.append((clean(name, 60), index.link(item, first[1]), "" if second is None else second[1]))
+    mine = CONVENTIONS[index.run.plan.convention]
+    theirs = CONVENTIONS["reference" if index.run.plan.convention == "paper" else "paper"]
     title = f"CEPS, {level} interval, {plural(len(rows), 'model')} with a score"
     desc = "; ".join(
         f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
@@ -445,7 +443,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     caption += f" Dotted: tiers under the {mine}." if any(row[-1] for row in rows) else ""
     table = b.Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
-    pairs = [verdict for verdict in book.of_kind("above") if verdict.claim.dimension == board.board.name]
+    pairs = [verdict for verdict in index.of_kind("above") if verdict.claim.dimension == board.board.name]
     supported = [pair for pair in pairs if pair.publication_level != "no-claim"]
     turned = [verdict for verdict in supported if any(c.id == "other-convention" for c in verdict.conditions)]
     orders = plural(len(supported), "supported order")
@@ -460,13 +458,13 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
 
 
-def _questions(book: BenchmarkIndex) -> b.Group:
-    heading, board, rows = "Who knows the answers?", book.board(QUESTIONS), []
-    if "bench.question" not in book.by_name:
-        return _half("questions", heading, book.missing("qa"))
+def _questions(index: BenchmarkIndex) -> b.Group:
+    heading, board, rows = "Who knows the answers?", index.board(QUESTIONS), []
+    if "bench.question" not in index.by_name:
+        return _half("questions", heading, index.missing("qa"))
     if board is None or not board.models:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
-    for head in bench.group_heads(book, board):
+    for head in bench.group_heads(index, board):
         items = [board.levels[name] for name in head.members]
         bounds = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
@@ -487,8 +485,8 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         answer = f"{listing([clean(name, 60) for name in sorted(top)])}, above all others."
     elif len(top) == 1:
         answer = f"{clean(top[0], 60)} alone was asked."
-    item = next(iter(book.every("bench.dissociation")), None)
-    open_ = any(verdict.publication_level == "no-claim" for verdict in book.of_kind("dissociation"))
+    item = next(iter(index.all("bench.dissociation")), None)
+    open_ = any(verdict.publication_level == "no-claim" for verdict in index.of_kind("dissociation"))
     if t.known(item) and open_:
         between = t.ends_of(item, lead=", ")
         answer += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."

@@ -253,22 +253,22 @@ def _largest(values: Floats) -> list[int]:
     return [int(at) for at in np.argsort(-values, kind="stable")[:_ROWS]]
 
 
-def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
+def episodes_table(index: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
     """A table of episodes, by model, profile and window in the order of the plan."""
-    profiles = {profile.name: at for at, profile in enumerate(book.run.profiles)}
-    windows = {window.name: at for at, window in enumerate(book.windows)}
+    profiles = {profile.name: at for at, profile in enumerate(index.run.profiles)}
+    windows = {window.name: at for at, window in enumerate(index.windows)}
 
     def place(pair: tuple[EpisodeResult, str]) -> tuple[str, int, int, str]:
         result, path = pair
         return result.model, profiles.get(result.profile, len(profiles)), windows.get(result.window, len(windows)), path
 
-    rows, unscored = [], {name for board in bench.pipeline_boards(book.run) for name in board.unscored}
-    for one, path in sorted(zip(book.run.results, paths, strict=True), key=place):
+    rows, unscored = [], {name for board in bench.pipeline_boards(index.run) for name in board.unscored}
+    for one, path in sorted(zip(index.run.results, paths, strict=True), key=place):
         troubled = sum(state.state != "ok" for date in one.dates for state in date.answers.states.values())
         scores = [] if one.model in unscored else [date.ceps for date in one.dates]
         model = clean(one.model, 60)
         cells = (
-            b.Linked(model, f"{path}.html"), clean(one.profile, 40), book.window(one.window), count(len(one.dates)),
+            b.Linked(model, f"{path}.html"), clean(one.profile, 40), index.window(one.window), count(len(one.dates)),
             span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
             count(troubled) if troubled else "none",
         )  # fmt: skip
@@ -296,25 +296,25 @@ _WORDS: Final = {
 }
 
 
-def questions_section(book: BenchmarkIndex) -> b.Section:
+def questions_section(index: BenchmarkIndex) -> b.Section:
     """Supported claims on questions versus pipeline, the tables with their notes, and a link to the questions."""
     heading = "What does it know without a portfolio?"
-    if "bench.question" not in book.by_name:
-        return b.Section("questions", heading, book.missing("qa"))
-    items, order = book.by_name["bench.question"], list(_WORDS)
+    if "bench.question" not in index.by_name:
+        return b.Section("questions", heading, index.missing("qa"))
+    items, order = index.by_name["bench.question"], list(_WORDS)
     present = sorted({item.labels["condition"] for item in items})
     conditions = sorted(present, key=lambda name: order.index(name) if name in order else len(order))
     first, *others = (
-        [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
+        [_table(index, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
         for key in ("template", "kind", "regime")
     )
     rest = tuple(table for tables in others for table in tables if table is not None)
     more = (b.Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
-    compared = book.of_kind("dissociation")
-    quotes = tuple(bench.said_claim(book, verdict) for verdict in compared if verdict.publication_level != "no-claim")
+    compared = index.of_kind("dissociation")
+    quotes = tuple(bench.said_claim(index, verdict) for verdict in compared if verdict.publication_level != "no-claim")
     claims = (b.Items(quotes, f"claims {quotes[0].level}"),) if quotes else ()
-    some = f"{counted(len(shown_answers(book)), 'question')} as asked, answered and scored"
-    traces = (b.Prose(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
+    some = f"{counted(len(shown_answers(index)), 'question')} as asked, answered and scored"
+    traces = (b.Prose(b.Linked(some, "questions.html")),) if any(index.run.answers.values()) else ()
     # Denominators, methods, unreadable replies, and the comparison with the pipeline.
     notes = list[str]()
     sizes = sorted({item.n for item in items if "template" in item.labels})
@@ -323,20 +323,20 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
         how = "; ".join(methods).replace("wilson", "Wilson") or "none can be given"
         notes.append(f"{each} question{'s' * (each != '1')} a cell. Intervals: {how}.")
-    notes.append(bench.design_note(book, QUESTIONS))
-    states = [scored.score.state for mine in book.run.answers.values() for scored in mine]
+    notes.append(bench.design_note(index, QUESTIONS))
+    states = [scored.score.state for mine in index.run.answers.values() for scored in mine]
     total, lost = len(states), len(states) - states.count("ok")
     if total:
         read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
         rest_of = f"; the other {number(lost, 0)} are scored as the plan says, not left out." if lost else "."
         notes.append(read + rest_of)
-    if not book.has_pipeline:
-        notes.append(f"Questions cannot be compared with the pipeline. {book.missing('pipeline')}")
+    if not index.has_pipeline:
+        notes.append(f"Questions cannot be compared with the pipeline. {index.missing('pipeline')}")
     for verdict in compared:
         if verdict.publication_level == "no-claim":
             why = " ".join(map(bench.said_words, verdict.reasons))
-            notes.append(f"Not supported: {bench.withheld_words(book, verdict)} {why}")
-    if book.has_pipeline and not compared:
+            notes.append(f"Not supported: {bench.withheld_words(index, verdict)} {why}")
+    if index.has_pipeline and not compared:
         notes.append("Comparing the rankings of questions and pipeline needs three models or more.")
     lead = (
         "Mean scores on static questions, T1 to T7, each asked in its own call. Models of a tier are in alphabetical "
@@ -346,35 +346,35 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     return b.Section("questions", heading, lead, (*claims, *tables, *more, *b.notes(tuple(notes)), *traces))
 
 
-def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group | None:
+def _table(index: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group | None:
     """A table for one condition, with columns for values that occur under it; None without any."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
-    asked = list(book.every("bench.question", condition=condition))
+    asked = list(index.all("bench.question", condition=condition))
     values = sorted({item.labels[key] for item in asked if key in item.labels})
     if not values:
         return None
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
     told = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
     title = f"By {by}, {_WORDS[condition] if told else f'{clean(condition, 24)} condition'}"
-    board, heads, rows = book.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
-    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
-        heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
+    board, heads, rows = index.board(QUESTIONS), list[bench.TierHeading | None]([None]), list[b.TableRow]()
+    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(index.names):
+        heads = [*bench.group_heads(index, board), *bench.unscored_heads(index, board)]
     for head in heads:
         rows += [] if head is None else [b.TableRow((head.shown,))]
-        for model in book.names if head is None else head.members:
+        for model in index.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
-                item = book.one("bench.question", **labels, **{key: value})
-                cell = bench.stage_cell(book, item)
+                item = index.get("bench.question", **labels, **{key: value})
+                cell = bench.stage_cell(index, item)
                 if condition == DIFFERENCE and known(item):
                     # A difference is signed and not a share of 1, so it has no tint.
-                    cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))
+                    cell = replace(cell, share=0.0, value=index.link(item, signed(item.value)))
                 cells.append(cell)
             note = "" if head is None else head.ranks.get(model, "")
-            item, every = book.one("bench.question", **labels), ""
+            item, every = index.get("bench.question", **labels), ""
             if whole:  # a point only if the rank is supported
                 pointed = known(item) and item.low is not None and head and head.licensed
-                every = book.to(item, estimate(item) if known(item) and pointed else bench.range_words(item))
+                every = index.link(item, estimate(item) if known(item) and pointed else bench.range_words(item))
             who = clean(model, 60), b.small(note) if note else ""
             rows.append(b.TableRow((who, *cells, *((every,) if whole else ()))))
     named = (((f"{clean(value, 24)} "), b.small(TEMPLATES.get(value, ""))) for value in values)
@@ -392,14 +392,14 @@ def template_words(name: str) -> str:
     return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
-def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
+def question_cards(index: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b.Group]:
     """Questions with prompt, reply and score, by template, condition and model."""
 
     def place(answer: Answer) -> tuple[str, ...]:
         model, task = answer
         return task.question.template, task.condition, model, task.question.regime, task.question.prompt(task.condition)
 
-    for model, scored in sorted(shown_answers(book), key=place):
+    for model, scored in sorted(shown_answers(index), key=place):
         question, score = scored.question, scored.score
         about: list[b.Inline] = [f"{clean(model, 60)}, {scored.condition} condition, {clean(question.regime, 24)}"]
         state = score.state if not score.reason else f"{score.state}: {score.reason}"
@@ -415,10 +415,10 @@ def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[b
         )  # fmt: skip
 
 
-def shown_answers(book: BenchmarkIndex) -> list[Answer]:
+def shown_answers(index: BenchmarkIndex) -> list[Answer]:
     """The worst and the best answered question of each model, template and condition."""
     chosen: list[Answer] = []
-    for model, mine in book.run.answers.items():
+    for model, mine in index.run.answers.items():
         groups: defaultdict[tuple[str, str], list[Scored]] = defaultdict(list)
         for scored in mine:
             groups[scored.question.template, scored.condition].append(scored)

@@ -47,46 +47,46 @@ History = tuple[b.Section, b.Panels, str]
 """The section of one window and profile, its panels, and the text of the file that they link to (may be empty)."""
 
 
-def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
+def history_views(index: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history, stress windows first; only the first have brushes, which are large."""
     views, room = list[tuple[Window, list[History]]](), _BRUSHED
-    for window in (*book.stress, *(window for window in book.windows if window.kind == "normal")):
+    for window in (*index.stress, *(window for window in index.windows if window.kind == "normal")):
         views.append((window, []))
-        for profile in book.run.profiles:
-            history, room = _view(book, window, profile, room)
+        for profile in index.run.profiles:
+            history, room = _view(index, window, profile, room)
             views[-1][1].extend([] if history is None else [history])
     return views
 
 
-def chosen_history(book: BenchmarkIndex) -> History | None:
+def chosen_history(index: BenchmarkIndex) -> History | None:
     """The history on the page of scores: the strictest profile in the window with the largest drawdown."""
-    profile = book.strictest
+    profile = index.strictest
     if profile is None:
         return None
-    falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
+    falls = [m for m in index.all("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if known(m)), key=lambda m: m.value, default=None)
-    windows = [w for w in (*book.stress, *book.windows) if deepest is None or w.name == deepest.labels["window"]]
-    views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
+    windows = [w for w in (*index.stress, *index.windows) if deepest is None or w.name == deepest.labels["window"]]
+    views = (_view(index, window, profile, _FIRST_PAGE)[0] for window in windows)
     return next((view for view in views if view is not None), None)
 
 
-def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
+def _view(index: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
     """A window and profile, and the number of values left for brushes; without a brush if there are not enough."""
-    mine = (result for result in book.results if (result.window, result.profile) == (window.name, profile.name))
+    mine = (result for result in index.results if (result.window, result.profile) == (window.name, profile.name))
     by_model = {result.model: result for result in mine if len(result.nav)}
     if not by_model:
         return None, room
-    equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
+    equal = (p for p in index.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
-    at = f"{list(book.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
-    drawn = [name for name in book.names if name in by_model]
+    at = f"{list(index.windows).index(window) + 1}-{list(index.run.profiles).index(profile) + 1}"
+    drawn = [name for name in index.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
     lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     by_name, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
-    for name in book.names:
-        item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
+    for name in index.names:
+        item = index.get("bench.drawdown", model=name, profile=profile.name, window=window.name)
         caption: list[b.Inline] = [b.bold(clean(name, 60))]
         why = "No history: this episode was not run to its end."
         if known(item):
@@ -104,7 +104,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
     room -= 0 if brush is None else len(days) * len(lines)
     shown = b.Panels(tuple(panels), "multi", brush if room >= 0 else None, data, shared)
-    title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
+    title = f"{index.window(window.name)}, {clean(profile.name, 40)} profile"
     return (b.Section(f"nav-{at}", title, blocks=(b.Prose(text, "cap"), shown)), shown, values), room
 
 
@@ -118,7 +118,7 @@ def history_bytes(panels: b.Panels) -> int:
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
-def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
+def performance_views(index: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     groups: list[b.Group] = []
     heads = ("Model", *(head for _, head, _ in _FIGURES))
@@ -130,36 +130,36 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
                 texts.append("calm windows only" if item is None and name == "sharpe" else bench.why_none(item))
                 continue
             value, ends = item.value, bounds_of(item)
-            texts.append(book.to(item, {
+            texts.append(index.link(item, {
                 "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
                 "fall": number(-100 * abs(value), 1), "count": number(value, 1),
                 "ratio": f"{number(value)} ({span(*ends)})" if ends else number(value), "number": number(value),
             }[kind]))  # fmt: skip
         return texts
 
-    for window, (at, profile) in product(windows, enumerate(book.run.profiles, 1)):
+    for window, (at, profile) in product(windows, enumerate(index.run.profiles, 1)):
         rows = []
-        for name in book.names:
+        for name in index.names:
             labels, items = {"model": name, "profile": profile.name, "window": window.name}, []
             for figure, _, _ in _FIGURES:
                 own = figure in ("sharpe", "drawdown")
                 key = f"bench.{figure}" if own else "bench.performance"
-                items.append(book.one(key, **labels, **({} if own else {"figure": figure})))
+                items.append(index.get(key, **labels, **({} if own else {"figure": figure})))
             rows.append((clean(name, 60), *cells(items)))
-        for name in baselines(book):
+        for name in baselines(index):
             labels = {"baseline": name, "window": window.name}
-            items = [book.one("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
+            items = [index.get("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
             rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
         table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
-        title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-        place = f"perf-{list(book.windows).index(window) + 1}-{at}"
+        title = f"{index.window(window.name)}, {clean(profile.name, 40)} profile"
+        place = f"perf-{list(index.windows).index(window) + 1}-{at}"
         groups.append(b.Group(title, (table,), place, "closed" if groups else "open"))
     return tuple(groups)
 
 
-def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
+def baselines(index: BenchmarkIndex) -> tuple[str, ...]:
     """The baselines that were run, in their order."""
-    return tuple(dict.fromkeys(item.labels["baseline"] for item in book.by_name.get("bench.baseline", ())))
+    return tuple(dict.fromkeys(item.labels["baseline"] for item in index.by_name.get("bench.baseline", ())))
 
 
 def baseline_word(name: str) -> str:
@@ -167,53 +167,53 @@ def baseline_word(name: str) -> str:
     return _BASELINES.get(name, clean(name, 40))
 
 
-def performance_answer(book: BenchmarkIndex) -> str:
+def performance_answer(index: BenchmarkIndex) -> str:
     """A description of the tables that does not say who is ahead."""
-    names = [baseline_word(name) for name in baselines(book)]
+    names = [baseline_word(name) for name in baselines(index)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
-    profiles = listing([profile_word(profile.name).lower() for profile in book.run.profiles])
+    profiles = listing([profile_word(profile.name).lower() for profile in index.run.profiles])
     return f"One history per model, window and profile ({profiles}){beside}. Models are in alphabetical order."
 
 
 # --- calm against stress ----------------------------------------------------------------------------------------------
 
 
-def windows_table(book: BenchmarkIndex) -> b.Table | None:
+def windows_table(index: BenchmarkIndex) -> b.Table | None:
     """CEPS in calm and in stress windows as intervals, since points would rank the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
     measured = {
-        (name, kind): book.one("bench.stage", model=name, profile=book.profile, stage="CEPS", windows=kind)
-        for name in book.names
+        (name, kind): index.get("bench.stage", model=name, profile=index.profile, stage="CEPS", windows=kind)
+        for name in index.names
         for kind in kinds
     }
-    if any(all(measured[name, kind] is None for name in book.names) for kind in kinds):
+    if any(all(measured[name, kind] is None for name in index.names) for kind in kinds):
         return None
     axis = score_axis([end for item in measured.values() if item for end in (item.low, item.high) if end is not None])
     rows, heads = list[tuple[b.Inline, ...]](), list[b.Inline](["Model"])
-    for name in book.names:
+    for name in index.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
             item = measured[name, kind]
-            cells += [Markup(interval_strip(axis, bounds_of(item))), book.to(item, bench.range_words(item))]
+            cells += [Markup(interval_strip(axis, bounds_of(item))), index.link(item, bench.range_words(item))]
         rows.append(tuple(cells))
     for words in kinds.values():
-        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.plan.level)} interval"]
+        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(index.run.plan.level)} interval"]
     label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
     return b.Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
 
-def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
+def signals_figure(index: BenchmarkIndex) -> b.Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
-    for name in book.names[:15]:  # markers that can be distinguished in one figure
-        labels = {"model": name, "profile": book.profile, "windows": "all"}
-        x, y = (book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4"))
+    for name in index.names[:15]:  # markers that can be distinguished in one figure
+        labels = {"model": name, "profile": index.profile, "windows": "all"}
+        x, y = (index.get("bench.stage", **labels, stage=at) for at in ("S2", "S4"))
         if not known(x) or not known(y):
             absent.append(clean(name, 40))
             continue
         one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in map(bounds_of, (x, y)))
         points.append(MapPoint(clean(name, 40), x.value, y.value, one, two, len(points)))
-        rows.append((clean(name, 40), book.says(x), book.says(y)))
+        rows.append((clean(name, 40), index.linked(x), index.linked(y)))
     if not points:
         return None
     title, desc = "Signals and trading", "; ".join(f"{name}: S2 {s2}, S4 {s4}" for name, s2, s4 in rows) + "."
@@ -229,22 +229,22 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
     return b.Figure(title, caption, wide, narrow, table)
 
 
-def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
+def scatter_views(index: BenchmarkIndex) -> tuple[b.Figure, ...]:
     """Sharpe ratios in calm against drawdowns under stress: a figure for each profile, the strictest first."""
-    window, stress, figures = book.normal, [window.name for window in book.stress], list[b.Figure]()
+    window, stress, figures = index.normal, [window.name for window in index.stress], list[b.Figure]()
     if window is None or not stress:
         return ()
-    ordered = sorted(book.run.profiles, key=lambda profile: profile.drawdown_tolerance)
+    ordered = sorted(index.run.profiles, key=lambda profile: profile.drawdown_tolerance)
     for at, profile in enumerate(ordered, 1):
         limit, missing, points, rows = profile.drawdown_tolerance, [], list[StressPoint](), list[tuple[str, ...]]()
         marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
-        for model in book.names:
+        for model in index.names:
             labels = {"model": model, "profile": profile.name}
-            falls = [book.one("bench.drawdown", **labels, window=name) for name in stress]
-            marks.append((model, False, book.one("bench.sharpe", **labels, window=window.name), falls))
-        for model in baselines(book):
-            sharpe = book.one("bench.baseline", baseline=model, window=window.name, figure="sharpe")
-            falls = [book.one("bench.baseline", baseline=model, window=name, figure="drawdown") for name in stress]
+            falls = [index.get("bench.drawdown", **labels, window=name) for name in stress]
+            marks.append((model, False, index.get("bench.sharpe", **labels, window=window.name), falls))
+        for model in baselines(index):
+            sharpe = index.get("bench.baseline", baseline=model, window=window.name, figure="sharpe")
+            falls = [index.get("bench.baseline", baseline=model, window=name, figure="drawdown") for name in stress]
             marks.append((model, True, sharpe, falls))
         for model, baseline, sharpe, falls in marks:
             depths = [(abs(item.value), item) for item in falls if known(item)]
@@ -252,14 +252,14 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
                 missing += [] if baseline else [clean(model, 60)]
                 continue
             deepest, item = max(depths, key=itemgetter(0))
-            passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
+            passes = deepest <= limit + bench.ROUNDING if baseline else index.gate(model, profile.name)
             called = baseline_word(model) if baseline else clean(model, 60)
             points.append((called, sharpe, deepest, passes, baseline))
             side = "not decided" if passes is None else "within" if passes else "beyond"
-            rows.append((called, book.says(sharpe), book.to(item, percent(deepest, 1)), side))
+            rows.append((called, index.linked(sharpe), index.link(item, percent(deepest, 1)), side))
         if not points:
             continue
-        where, level = book.window(window.name), percent(book.run.plan.level)
+        where, level = index.window(window.name), percent(index.run.plan.level)
         title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
         desc = "; ".join(f"{name}: Sharpe {number(sharpe.value)}, maximum drawdown {percent(fall, 1)}"
                          for name, sharpe, fall, *_ in points)  # fmt: skip
@@ -284,37 +284,37 @@ def _bars(caption: str, heads: Sequence[b.Inline], rows: Sequence[tuple[b.Inline
     return b.Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
 
 
-def alignment_table(book: BenchmarkIndex) -> b.Group | None:
+def alignment_table(index: BenchmarkIndex) -> b.Group | None:
     """The fit of portfolios to each profile, and its spread between profiles; None if not measured."""
     labels = {"stage": "PAS", "windows": "all"}
-    if not any(book.every("bench.stage", **labels)):
+    if not any(index.all("bench.stage", **labels)):
         return None
     rows: list[tuple[b.Inline, ...]] = []
-    for name in book.names:
-        items = [book.one("bench.stage", model=name, profile=profile.name, **labels) for profile in book.run.profiles]
-        spread = _bar_cell(book, book.one("bench.adaptation", model=name), digits=3)
-        rows.append((clean(name, 60), *(_bar_cell(book, item) for item in items), spread))
+    for name in index.names:
+        items = [index.get("bench.stage", model=name, profile=profile.name, **labels) for profile in index.run.profiles]
+        spread = _bar_cell(index, index.get("bench.adaptation", model=name), digits=3)
+        rows.append((clean(name, 60), *(_bar_cell(index, item) for item in items), spread))
     note = (
         "Alignment is the mean of three terms: share of equities and crypto against the cap, bonds and cash against "
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    heads = [(profile_word(profile.name), b.small("alignment")) for profile in book.run.profiles]
+    heads = [(profile_word(profile.name), b.small("alignment")) for profile in index.run.profiles]
     caption = "Fit to each investor"
     return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Prose(note)))
 
 
-def stress_table(book: BenchmarkIndex) -> b.Group | None:
+def stress_table(index: BenchmarkIndex) -> b.Group | None:
     """The tolerance left after the maximum drawdown under stress, by profile; None if not measured."""
-    if "bench.stress" not in book.by_name:
+    if "bench.stress" not in index.by_name:
         return None
-    tolerated = [(profile.name, percent(profile.drawdown_tolerance)) for profile in book.run.profiles]
+    tolerated = [(profile.name, percent(profile.drawdown_tolerance)) for profile in index.run.profiles]
     heads, rows = [(profile_word(name), b.small(f"tolerates {most}")) for name, most in tolerated], []
-    for name in book.names:
+    for name in index.names:
         cells: list[b.Inline] = [clean(name, 60)]
         for profile, _ in tolerated:
-            passes = book.gate(name, profile)
-            bar = _bar_cell(book, book.one("bench.stress", model=name, profile=profile))
+            passes = index.gate(name, profile)
+            bar = _bar_cell(index, index.get("bench.stress", model=name, profile=profile))
             cells.append(bar if passes is None else (bar, bench.pass_mark(passes)))
         rows.append(tuple(cells))
     note = (
@@ -325,25 +325,25 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
     return b.Group(caption, (_bars(caption, heads, rows), b.Prose(note)))
 
 
-def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
+def safety_tables(index: BenchmarkIndex) -> tuple[b.Group, ...]:
     """CEPS of each stress window with the threshold of safety (Table 6 of PortBench), a table per profile."""
     groups = []
-    for profile in book.run.profiles:
+    for profile in index.run.profiles:
         least: dict[str, object] = {}
-        for item in book.every("bench.risk_safe", profile=profile.name):
+        for item in index.all("bench.risk_safe", profile=profile.name):
             least.setdefault(item.labels["scenario"], item.detail.get("threshold"))
         if not least:
             continue
         heads = [
-            (book.window(name), b.small(f"safe from {number(float(bound))}") if isinstance(bound, (int, float)) else "")
-            for name, bound in least.items()
+            (index.window(name), b.small(f"safe from {number(float(cut))}") if isinstance(cut, (int, float)) else "")
+            for name, cut in least.items()
         ]
         rows: list[tuple[b.Inline, ...]] = []
-        for name in book.names:
-            cells, shared = list[b.Inline]([clean(name, 60)]), book.shares_tier(profile.name, name)
+        for name in index.names:
+            cells, shared = list[b.Inline]([clean(name, 60)]), index.shares_tier(profile.name, name)
             for scenario in least:
-                reached = book.one("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
-                cell = _bar_cell(book, reached)
+                reached = index.get("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
+                cell = _bar_cell(index, reached)
                 if not known(reached):
                     cells.append(cell)
                     continue
@@ -358,18 +358,18 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     return tuple(groups)
 
 
-def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
+def _bar_cell(index: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
     """A number in [0, 1] with its interval."""
     if not known(item):
         return b.Share(None, bench.why_none(item), style="bar")
     ends = bounds_of(item)
-    return b.Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
+    return b.Share(item.value, index.link(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
-def stress_answer(book: BenchmarkIndex) -> str:
+def stress_answer(index: BenchmarkIndex) -> str:
     """The number of stress windows in the counts of kept limits, or the reason why there are none."""
-    if any(verdict.publication_level == "headline" for verdict in book.of_kind("gates")):
-        return f"Limits were counted over {plural(len(book.stress), 'stress window')}; each window happened once."
+    if any(verdict.publication_level == "headline" for verdict in index.of_kind("gates")):
+        return f"Limits were counted over {plural(len(index.stress), 'stress window')}; each window happened once."
     return "Each stress window happened once, so its losses carry no interval."
 
 
@@ -389,16 +389,16 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def every_measurement(index: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
         labels, board = item.labels, None
         if item.name == "contrast":
-            level = book.pair_level(labels["dimension"], labels["high"], labels["low"])
+            level = index.pair_level(labels["dimension"], labels["high"], labels["low"])
             return "" if level != "no-claim" else "not shown: no supported order"
         if item.name == SHARPE_CONTRAST:
-            claim = book.verdicts.get(measurement_id("beats", labels))
+            claim = index.verdicts.get(measurement_id("beats", labels))
             supported = claim is not None and claim.publication_level != "no-claim"
             return "" if supported or item.value is None else "not shown: the difference is not supported"
         # The leaderboard of a model's score; None if it is not a score on a leaderboard.
@@ -408,9 +408,9 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
             board = labels["profile"]
         elif item.name == "bench.question" and labels.keys() == {"model", "condition"}:
             board = bench.QUESTIONS
-        if item.value is None or not book.shares_tier(board, labels.get("model", "")):
+        if item.value is None or not index.shares_tier(board, labels.get("model", "")):
             return ""
         ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
-    return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)
+    return rows_of(index.run.measurements, _TITLES, rests=rests, hidden=hidden)

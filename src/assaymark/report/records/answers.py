@@ -132,15 +132,15 @@ def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
     return tuple(in_parts(stem, paged_by(rows, lambda pair: pair[0].size, PAGE), TILDE).items())
 
 
-def answer_pages(book: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
+def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
     """Every page of answers, one at a time, as path and HTML, after those of their calls if there is a ledger."""
     calls: dict[str, str] = {}
     if read is not None:
-        uses = book.keys()
+        uses = index.keys()
         yield from call_pages(read(list(uses)), uses, frame, calls, folder="asked")
     lead = ("One row an answer, by instruction and kind of pair. See also: ", Linked("datasheets", "datasheets.html"))
     heads = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
-    yield from each_answer_page(lead, heads, JUDGES, book.pages, frame, calls)
+    yield from each_answer_page(lead, heads, JUDGES, index.pages, frame, calls)
 
 
 def each_answer_page(

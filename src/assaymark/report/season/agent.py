@@ -29,38 +29,38 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
     """The pages of every agent, with the files of values; ``season`` is the text of the link to the first page."""
     names, words = list(lookup.agents), lookup.words
     for at, agent in enumerate(lookup.agents.values()):
-        book, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
-        steps, lines, file = book.steps, book.lines, book.path.removesuffix(".html") + ".csv"
-        places, wrong = d.decision_places(book.path, steps), [(one, text) for one in steps for text in one.mismatches]
-        earned, data = _earned(book, file)
+        index, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
+        steps, lines, file = index.steps, index.lines, index.path.removesuffix(".html") + ".csv"
+        places, wrong = d.decision_places(index.path, steps), [(one, text) for one in steps for text in one.mismatches]
+        earned, data = _earned(index, file)
         up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
         if len(names) > 1:
             up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
-        yield _main(book, earned, places, up)
+        yield _main(index, earned, places, up)
         if data:
             yield file, data
         # All of its decisions, fact checks and mismatches, each page with a link back to the agent.
         kinds: Sequence[tuple[str, b.Inline, Sequence[Any], Sequence[b.Block]]] = (
-            ("decisions", d.decisions_answer(book), steps, ()),
-            ("ledger", book.say("ledger.answer"), lines, d.ledger_head(book)),
-            ("checks", book.say("reliability.listed", n=len(wrong)), wrong, ()),
+            ("decisions", d.decisions_answer(index), steps, ()),
+            ("ledger", index.say("ledger.answer"), lines, d.ledger_head(index)),
+            ("checks", index.say("reliability.listed", n=len(wrong)), wrong, ()),
         )
         name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
         for kind, lead, rows, head in kinds:
-            title, back = book.say(f"further.{kind}", agent=name), b.Linked(name, f"{book.path}#{kind}")
-            for path, some, links in beside(d.parts_of(book.path, kind, rows).items(), **named):
+            title, back = index.say(f"further.{kind}", agent=name), b.Linked(name, f"{index.path}#{kind}")
+            for path, some, links in beside(d.parts_of(index.path, kind, rows).items(), **named):
                 block: b.Block
                 if kind == "decisions":
-                    block = d.decision_listing(book, some)
+                    block = d.decision_listing(index, some)
                 elif kind == "ledger":
-                    block = d.ledger_table(book, some, places, "claim-lines")
+                    block = d.ledger_table(index, some, places, "claim-lines")
                 else:
                     lost = tuple(
                         (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
                          b.written(d.mismatch_words(words, text)))
                         for step, text in some
                     )  # fmt: skip
-                    heads = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text"))
+                    heads = tuple(index.say(f"reliability.{name}") for name in ("day", "date", "text"))
                     block = b.Table(heads, lost, summary="", stacked=True)
                 yield b.Page(path, title, lead, blocks=(*head, block), up=back, parts=links,
                              styles=("season-agent.css",))  # fmt: skip
@@ -69,38 +69,38 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
 # --- the page of an agent ---------------------------------------------------------------------------------------------
 
 
-def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
-    words, agent, steps = book.words, book.agent, book.steps
-    place = book.run.decided.place(agent.name)
+def _main(index: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.Inline) -> b.Page:
+    words, agent, steps = index.words, index.agent, index.steps
+    place = index.run.decided.place(agent.name)
     # Its possible ranks, and the number of ranked agents.
-    of, ranks = sum(place.first is not None for place in book.run.decided.places), book.say("head.no_place")
+    of, ranks = sum(place.first is not None for place in index.run.decided.places), index.say("head.no_place")
     if place.first is not None and place.last is not None:
-        ranks = book.say("head.places", first=place.first, last=place.last, of=of)
+        ranks = index.say("head.places", first=place.first, last=place.last, of=of)
         if place.first == place.last:
-            ranks = book.say("head.place", place=place.first, of=of)
+            ranks = index.say("head.place", place=place.first, of=of)
     rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
-    head: list[b.Block] = [b.Prose((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
-    head.append(level_blocks(agent_levels(book)))
-    if strategy := book.run.plan.strategies.get(agent.name):
-        head.append(b.Passage(clean(strategy, _ROOM), book.say("head.strategy")))
+    head: list[b.Block] = [b.Prose((*rank, f": {why}" if why else "", ". ", *_scored(index, place)), "cap stand")]
+    head.append(level_blocks(agent_levels(index)))
+    if strategy := index.run.plan.strategies.get(agent.name):
+        head.append(b.Passage(clean(strategy, _ROOM), index.say("head.strategy")))
     counts = {"decisions": len(steps), "orders": sum(map(d.order_count, steps)),
               "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
-    facts = book.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
+    facts = index.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
-    for path in d.account_paths(book.lookup, agent.name)[:2]:
+    for path in d.account_paths(index.lookup, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
         if not account:
-            account.append((b.bold(f"{words.amount(path.nav[-1])} {clean(book.run.plan.currency, 12)}"), " ", gain))
+            account.append((b.bold(f"{words.amount(path.nav[-1])} {clean(index.run.plan.currency, 12)}"), " ", gain))
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
-            account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
+            account.append(index.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     # Its holdings, and its last decisions.
     shown = list[b.Block]()
     if (holdings := d.holdings(words, steps, _HELD)) is not None:
-        when = b.bold(words.say("decisions.held", day=words.day(book.run.last)))
+        when = b.bold(words.say("decisions.held", day=words.day(index.run.last)))
         cash, most = words.say("accounts.cash"), words.say("accounts.held")
         shown.append(b.Prose((when, f": {cash} {holdings[1]}; {most}: {holdings[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
@@ -109,37 +109,37 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
             (words.day(step.day), d.trades_words(words, step),
              words.amount(sum(fill.cost for fill in step.fills if fill.kind == "order"), 2),
              d.reason_words(words, step),
-             d.source(book, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
+             d.source(index, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
             for step in latest
         )  # fmt: skip
-        first, *_ = d.parts_of(book.path, "decisions", steps)
+        first, *_ = d.parts_of(index.path, "decisions", steps)
         whole = b.Prose(b.Linked(words.say("decisions.all", n=len(steps)), first))
         shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
-    decided = b.Section("decisions", book.say("decisions.section"), d.decisions_answer(book), tuple(shown))
+    decided = b.Section("decisions", index.say("decisions.section"), d.decisions_answer(index), tuple(shown))
     return b.Page(
-        book.path, clean(agent.name, 120), facts, (earned, _graded(book), decided, _checked(book, places)),
-        tuple(head), up=up, notice=book.say("head.reference") if agent.built_in else "", aside=tuple(account),
+        index.path, clean(agent.name, 120), facts, (earned, _graded(index), decided, _checked(index, places)),
+        tuple(head), up=up, notice=index.say("head.reference") if agent.built_in else "", aside=tuple(account),
         styles=("season-agent.css", "judges.css", "brush.css"), scripts=("page.js", "brush.js"),
     )  # fmt: skip
 
 
-def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
+def _earned(index: AgentIndex, file: str) -> tuple[b.Section, str]:
     """The returns of an agent: its account with the baselines, its drawdown, and its difference to equal weight."""
-    heading, account = book.say("earned.section"), d.account_figure(book.lookup, book.agent.name, title="", data=file)
+    title, account = index.say("earned.section"), d.account_figure(index.lookup, index.agent.name, title="", data=file)
     if account is None:
-        return b.Section("earned", heading, book.say("earned.no_path")), ""
-    words, (own, *others) = book.words, d.account_paths(book.lookup, book.agent.name)
+        return b.Section("earned", title, index.say("earned.no_path")), ""
+    words, (own, *others) = index.words, d.account_paths(index.lookup, index.agent.name)
     navs = [d.on_days(path, own.days) for path in (own, *others)]
     gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
     if not others:
-        lead = book.say("earned.answer_alone", own=gains[0], n=len(own.days))
-        return b.Section("earned", heading, lead, (account[0],)), account[1]
+        lead = index.say("earned.answer_alone", own=gains[0], n=len(own.days))
+        return b.Section("earned", title, lead, (account[0],)), account[1]
     baseline = words.word("baseline", d.called(others[0]))
-    lead = book.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
+    lead = index.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
     if others[0].name not in EQUAL_WEIGHT:
-        return b.Section("earned", heading, lead, (account[0],)), account[1]
+        return b.Section("earned", title, lead, (account[0],)), account[1]
     # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
-    item = book.one("season.excess", baseline=others[0].name)
+    item = index.get("season.excess", baseline=others[0].name)
     points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
     more = words.say("earned.whole", baseline=baseline, n=len(navs[0]) - 1, points=points)
     if known(item):
@@ -154,105 +154,105 @@ def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
             more += f" {interval} {words.say(f'earned.{zero}')}"
     elif item is not None:
         more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
-    return b.Section("earned", heading, lead, (b.Prose(book.lookup.note(item, more), "cap"), account[0])), account[1]
+    return b.Section("earned", title, lead, (b.Prose(index.lookup.note(item, more), "cap"), account[0])), account[1]
 
 
-def _scored(book: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
+def _scored(index: AgentIndex, place: Rank[Said]) -> tuple[b.Inline, ...]:
     """The points of each judge with their band, and the total or, in a shared tier, the range of the judges."""
-    lookup, words, name = book.lookup, book.words, "season.total"
+    lookup, words, name = index.lookup, index.words, "season.total"
     row = lookup.rows.get(place.agent)
     agreement = None if row is None else row.agreement
-    usable = [grade for grade in book.grades if grade.composite is not None]
+    usable = [grade for grade in index.grades if grade.composite is not None]
     if row is None or agreement is None:
-        return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
+        return (index.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
     points = sorted(grade.composite or 0.0 for grade in usable) or [agreement.low, agreement.high]
     kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.state]
     if kind == "single" and not place.shown:
         kind = "alone"
     names = {"band": agreement.band, "low": agreement.lowest, "high": agreement.highest}
     bands = {key: words.term("claim.band", value) for key, value in names.items()}
-    sentence = book.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
+    sentence = index.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
     if row.absent:
-        sentence += f" {book.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
-    first = book.one("season.composite", judge=usable[0].judge if usable else "")
+        sentence += f" {index.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
+    first = index.get("season.composite", judge=usable[0].judge if usable else "")
     judged = lookup.note(first, sentence)
     if row.total is None:
         return (judged,)
     own, tier = lookup.judged(place.agent, name), lookup.tier_range(place.agent, name)
-    total = book.say("head.total", total=row.total)
+    total = index.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*own, *tier)), strict=True))
-        total = book.say("head.range", n=len(usable), **ends)
-    return judged, " ", lookup.note(book.one(name), total)
+        total = index.say("head.range", n=len(usable), **ends)
+    return judged, " ", lookup.note(index.get(name), total)
 
 
-def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
+def _checked(index: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """The fact check of its numbers, and further checks: look-ahead, reconciliation and round-trip trading."""
-    words, blocks, note = book.words, list[b.Block](), book.lookup.note
-    if lines := book.lines[: -LAST_CARDS - 1 : -1]:
-        unkept = book.say("ledger.partial") if book.run.partial else ""
-        first, *_ = d.parts_of(book.path, "ledger", book.lines)
-        whole = b.Prose(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
-        blocks = [d.ledger_table(book, lines, places), whole, *b.notes((unkept,))]
-    usable = [grade for grade in book.grades if grade.state == "ok"]
+    words, blocks, note = index.words, list[b.Block](), index.lookup.note
+    if lines := index.lines[: -LAST_CARDS - 1 : -1]:
+        unkept = index.say("ledger.partial") if index.run.partial else ""
+        first, *_ = d.parts_of(index.path, "ledger", index.lines)
+        whole = b.Prose(b.Linked(index.say("ledger.all", n=len(index.lines)), first))
+        blocks = [d.ledger_table(index, lines, places), whole, *b.notes((unkept,))]
+    usable = [grade for grade in index.grades if grade.state == "ok"]
     # The number of reconciled checks; the score is 100 times their share.
-    wrong = [(step, text) for step in book.steps for text in step.mismatches]
-    listed = b.Linked(book.say("reliability.all"), next(iter(d.parts_of(book.path, "checks", wrong)))) if wrong else ""
+    wrong = [(step, text) for step in index.steps for text in step.mismatches]
+    more = b.Linked(index.say("reliability.all"), next(iter(d.parts_of(index.path, "checks", wrong)))) if wrong else ""
     some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
     points = sorted(grade.data_reliability for grade in usable if grade.data_reliability is not None)
-    judged = book.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
-    item = book.one("season.reliability")
-    answer = book.say("reliability.listed", n=len(wrong)) if wrong else book.say("reliability.unchecked")
+    judged = index.say("reliability.judged", points=tuple(words.number(point, 0) for point in points)) if points else ""
+    item = index.get("season.reliability")
+    answer = index.say("reliability.listed", n=len(wrong)) if wrong else index.say("reliability.unchecked")
     if known(item):
         failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
-        answer = book.say("reliability.clear", **numbers, n=item.n)
+        answer = index.say("reliability.clear", **numbers, n=item.n)
         if failed:
-            answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
+            answer = index.say("reliability.answer", **numbers, n=item.n, failed=failed)
     elif item is not None:
-        answer = book.say("reliability.none", why=words.term("state", item.state))
-    reliable = (note(item, answer), *some, listed, judged)
+        answer = index.say("reliability.none", why=words.term("state", item.state))
+    reliable = (note(item, answer), *some, more, judged)
     # The look-ahead check, with each judge's answer if one found some.
     looked = [grade for grade in usable if grade.lookahead is not None]
     failed = sum(grade.lookahead != "pass" for grade in looked)
-    seen: list[b.Inline] = [book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")]
+    seen: list[b.Inline] = [index.say("lookahead.elsewhere" if index.run.source else "lookahead.rule")]
     if not looked:
-        seen = [f"{seen[0]} {book.say('lookahead.nobody')}"]
+        seen = [f"{seen[0]} {index.say('lookahead.nobody')}"]
     else:
         key = "lookahead.found" if failed else "lookahead.clear"
-        text = f"{seen[0]} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
-        seen = [note(book.one("season.lookahead"), text)]
+        text = f"{seen[0]} {index.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
+        seen = [note(index.get("season.lookahead"), text)]
     for grade in looked if failed else ():
         mark = b.Mark("supported" if grade.lookahead == "pass" else "contradicted")
         why, word = clean(grade.lookahead_reason, _WHY), words.word("lookahead_word", grade.lookahead or "")
         said_why = b.written(f" {words.quoted(why)}") if why else ""
         seen.append((mark, b.bold(clean(grade.judge, 60)), f": {word}", said_why, "."))
     rows: tuple[tuple[str, b.Inline], ...] = (
-        (book.say("lookahead.title"), b.spaced(seen, " ")),
-        (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
-        (book.say("thrash.title"), _thrash(book, usable)),
+        (index.say("lookahead.title"), b.spaced(seen, " ")),
+        (index.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
+        (index.say("thrash.title"), _thrash(index, usable)),
     )
-    blocks.append(b.Group(book.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
-    return b.Section("ledger", book.say("ledger.section"), d.ledger_answer(book), tuple(blocks))
+    blocks.append(b.Group(index.say("checks.section"), (b.Terms(rows),), "checks", "" if wrong or failed else "closed"))
+    return b.Section("ledger", index.say("ledger.section"), d.ledger_answer(index), tuple(blocks))
 
 
-def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
-    item, words = book.one("season.thrash"), book.words
+def _thrash(index: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
+    item, words = index.get("season.thrash"), index.words
     if known(item) and item.detail.get("trades") == 0:
-        return book.say("thrash.no_trade")
-    said_of = [book.say("thrash.uncounted")]
+        return index.say("thrash.no_trade")
+    said_of = [index.say("thrash.uncounted")]
     if item is not None and not known(item):
-        said_of = [book.say("thrash.none", why=words.term("state", item.state))]
+        said_of = [index.say("thrash.none", why=words.term("state", item.state))]
     elif known(item):
-        said_of = [book.say("thrash.answer", n=round(item.value))]
+        said_of = [index.say("thrash.answer", n=round(item.value))]
         within, counts = item.detail.get("within"), item.detail.get("by_symbol")
-        said_of += [book.say("thrash.within", n=within)] if isinstance(within, int) else []
+        said_of += [index.say("thrash.within", n=within)] if isinstance(within, int) else []
         if isinstance(counts, dict) and counts:
             most = tuple(f"{clean(name, 40)} {words.amount(n)}" for name, n in list(counts.items())[:_SYMBOLS])
-            said_of.append(book.say("thrash.by_symbol", symbols=most))
+            said_of.append(index.say("thrash.by_symbol", symbols=most))
     if grades := [grade.reasoning[TEMPORAL] for grade in usable if TEMPORAL in grade.reasoning]:
         low, high = map(words.points, (min(grades), max(grades)))
-        said_of.append(book.say("thrash.beside", low=low, high=high))
-    return book.lookup.note(item, " ".join(said_of))
+        said_of.append(index.say("thrash.beside", low=low, high=high))
+    return index.lookup.note(item, " ".join(said_of))
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------
@@ -262,47 +262,47 @@ _AXES: Final = ("reasoning", "evidence")
 _VERDICT, _SUMMARY = 400, 1_600
 
 
-def _graded(book: AgentIndex) -> b.Section:
+def _graded(index: AgentIndex) -> b.Section:
     """Both axes part by part; folded below them the tables, points by judge, and the judges' texts."""
-    words, usable, plan = book.words, [grade for grade in book.grades if grade.state == "ok"], book.run.scoring
-    blocks, below, none = list[b.Block](), list[b.Block](), book.say("graded.not_graded")
-    answer = book.say("graded.single" if usable else "graded.none")
+    words, usable, plan = index.words, [grade for grade in index.grades if grade.state == "ok"], index.run.scoring
+    blocks, below, none = list[b.Block](), list[b.Block](), index.say("graded.not_graded")
+    answer = index.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
-        answer = book.say("graded.answer", count=words.few(len(usable)))
-    places = {grade.judge: book.lookup.record("grades", grade.judge, book.agent.name) for grade in book.grades}
+        answer = index.say("graded.answer", count=words.few(len(usable)))
+    places = {grade.judge: index.lookup.record("grades", grade.judge, index.agent.name) for grade in index.grades}
     if usable:
         # Points of every judge, with the points given in brackets if the fact check lowered them.
-        heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
+        heads = (index.say("graded.part"), index.say("graded.weight"), *(clean(grade.judge, 40) for grade in usable))
         drawn, lines = list[tuple[b.Figure]](), list[tuple[b.Inline, ...]]()
         for axis in _AXES:
             parts = [
                 (words.part(part), words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
-                 *(b.Linked(_given(book, grade, axis, part.name), places[grade.judge]) for grade in usable))
+                 *(b.Linked(_given(index, grade, axis, part.name), places[grade.judge]) for grade in usable))
                 for part in getattr(plan, axis)
             ]  # fmt: skip
             table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
-            drawn.append((_parts_figure(book, axis, usable, table),))
+            drawn.append((_parts_figure(index, axis, usable, table),))
             lines += parts
         blocks.append(b.Columns(tuple(drawn)))
         if left := [words.part(part) for part in plan.not_applicable]:
-            below.append(b.Prose(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
+            below.append(b.Prose(index.say("graded.not_applicable", parts=words.catalogue.names(left))))
         below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
-            book.say("graded.capped", part=words.part(part), judge=clean(grade.judge, 60),
+            index.say("graded.capped", part=words.part(part), judge=clean(grade.judge, 60),
                      given=words.number(grade.capped[part.name], 0), counted=words.number(grade.evidence[part.name], 0))
             for part in plan.evidence for grade in usable if part.name in grade.capped and part.name in grade.evidence
         )  # fmt: skip
         if lowered:
-            below += [b.Prose(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
+            below += [b.Prose(index.say("graded.ring")), b.Group(index.say("graded.capped_head"), (b.Items(lowered),))]
     # A row for each judge: its composite, the axes and the outcome; and its texts.
     texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
-    shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
-    for grade in book.grades:
+    shown = index.lookup.shown(index.agent.name) or sum(grade.composite is not None for grade in index.grades) > 1
+    for grade in index.grades:
         judge, state = clean(grade.judge, 60), words.word("reply", grade.state)
         if grade.state != "ok":
             why = state + (f" ({clean(grade.reason, 300)})" if grade.reason else "")
-            texts.append((judge, b.written(book.say("graded.missing", why=why))))
+            texts.append((judge, b.written(index.say("graded.missing", why=why))))
             rows.append((judge, *([state] * 5)))
             continue
         verdict, summary = clean(grade.verdict, _VERDICT), clean(grade.summary, _SUMMARY)
@@ -318,21 +318,21 @@ def _graded(book: AgentIndex) -> b.Section:
     if usable:
         names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
         titles = tuple(words.say(f"graded.head.{name}") for name in names)
-        below.append(b.Group(book.say("graded.axes"), (b.Table(titles, tuple(rows), frozenset(range(1, 6)), ""),)))
+        below.append(b.Group(index.say("graded.axes"), (b.Table(titles, tuple(rows), frozenset(range(1, 6)), ""),)))
     if texts:
-        below.append(b.Group(book.say("graded.words"), (b.Terms(tuple(texts)),)))
-        blocks.append(b.Group(book.say("graded.table"), tuple(below), folded="closed"))
-    return b.Section("graded", book.say("graded.section"), answer, tuple(blocks))
+        below.append(b.Group(index.say("graded.words"), (b.Terms(tuple(texts)),)))
+        blocks.append(b.Group(index.say("graded.table"), tuple(below), folded="closed"))
+    return b.Section("graded", index.say("graded.section"), answer, tuple(blocks))
 
 
-def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView], table: b.Table) -> b.Figure:
-    words, plan = book.words, book.run.scoring
+def _parts_figure(index: AgentIndex, axis: str, usable: Sequence[SeasonGradeView], table: b.Table) -> b.Figure:
+    words, plan = index.words, index.run.scoring
     parts: Sequence[SubComponent] = getattr(plan, axis)
     rows, contested, judges = list[PartRow](), 0, list[JudgeWords]()
     for part in parts:
         graded = [(grade, getattr(grade, axis)[part.name]) for grade in usable if part.name in getattr(grade, axis)]
         lowered = [(grade.capped[part.name], points) for grade, points in graded if part.name in grade.capped]
-        judged = [(points, book.lookup.judge_place(grade.judge)) for grade, points in graded]
+        judged = [(points, index.lookup.judge_place(grade.judge)) for grade, points in graded]
         weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
         rows.append((words.part(part), weight, judged, lowered))
         contested += len({band(points, plan=plan) for points, _ in judged}) > 1
@@ -341,15 +341,15 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
     desc = words.say("graded.desc", n=len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
     for grade in usable:
-        given = ", ".join(f"{words.part(part)} {_given(book, grade, axis, part.name)}" for part in parts)
-        if (at := book.lookup.judge_place(grade.judge)) is not None:
+        given = ", ".join(f"{words.part(part)} {_given(index, grade, axis, part.name)}" for part in parts)
+        if (at := index.lookup.judge_place(grade.judge)) is not None:
             judges.append(JudgeWords(at, clean(grade.judge, 60), given))
     return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 
 
-def _given(book: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
-    points, words = getattr(grade, axis).get(part), book.words
+def _given(index: AgentIndex, grade: SeasonGradeView, axis: str, part: str) -> str:
+    points, words = getattr(grade, axis).get(part), index.words
     if points is None:
-        return book.say("graded.not_graded")
-    given = f" ({book.say('graded.given', points=words.number(grade.capped[part], 0))})" if part in grade.capped else ""
-    return f"{words.number(points, 0)}{given}"
+        return index.say("graded.not_graded")
+    note = f" ({index.say('graded.given', points=words.number(grade.capped[part], 0))})" if part in grade.capped else ""
+    return f"{words.number(points, 0)}{note}"

@@ -99,22 +99,22 @@ def decision_places(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
     return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
 
 
-def decisions_answer(book: AgentIndex) -> str:
+def decisions_answer(index: AgentIndex) -> str:
     """The number of decisions, of those with trades, and of those without an answer."""
-    steps = book.steps
+    steps = index.steps
     if not steps:
-        return book.say("decisions.empty")
+        return index.say("decisions.empty")
     keys = Counter(key for step in steps for key in decision_keys(step))
-    return book.say("decisions.answer", n=len(steps), traded=keys["traded"], silent=keys["no-answer"])
+    return index.say("decisions.answer", n=len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def source(book: AgentIndex, step: StepRecord) -> str:
+def source(index: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty if records have no pages."""
-    place = book.lookup.record("decisions", book.agent.name, step.decision.record_id)
-    return b.Linked(book.say("decisions.source"), place) if place else ""
+    place = index.lookup.record("decisions", index.agent.name, step.decision.record_id)
+    return b.Linked(index.say("decisions.source"), place) if place else ""
 
 
 def reason_words(words: Language, step: StepRecord) -> b.Inline:
@@ -137,22 +137,22 @@ def trades_words(words: Language, step: StepRecord) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.CardList:
+def decision_listing(index: AgentIndex, steps: Sequence[StepRecord]) -> b.CardList:
     """A list of decisions, with filters for each kind that occurs."""
-    words = book.words
+    words = index.words
     titles = {key: words.word("filter", key) for key in FILTERS}
     filters = words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
-    cards = tuple(decision_group(book, step) for step in steps)
+    cards = tuple(decision_group(index, step) for step in steps)
     return b.CardList(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
-def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
+def decision_group(index: AgentIndex, step: StepRecord) -> b.Group:
     """One decision in full: rationale, orders, fills, rejections, flags and mismatches."""
-    words, (first, *others), given = book.words, decision_keys(step), order_texts(step)
+    words, (first, *others), given = index.words, decision_keys(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
-    below += [link] if (link := source(book, step)) else []
+    below += [link] if (link := source(index, step)) else []
     # Orders, fills, rejections with the reason shown to the agent, flags, and mismatches.
     orders = [b.written(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(given) - _ORDERS
@@ -268,13 +268,13 @@ _OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,
 
 
 def ledger_table(
-    book: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
+    index: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
 ) -> b.Table:
     """A row for each number in its sentence, with filters if the table has a ``name``.
 
     A row is of the style ``diff`` where the layers differ; ``places`` are those of decisions.
     """
-    words, rows = book.words, list[b.TableRow]()
+    words, rows = index.words, list[b.TableRow]()
 
     def state(key: str) -> tuple[b.Inline, ...]:
         word = b.bold(words.word("claim_state", key))
@@ -301,7 +301,7 @@ def ledger_table(
         judged, states = list[b.Inline](), dict.fromkeys(line.judges.values())
         for given in states:
             judged.append(state(given))
-            if len(states) > 1 or len(line.judges) < len(book.run.plan.panel):
+            if len(states) > 1 or len(line.judges) < len(index.run.plan.panel):
                 judged.append(b.small(", ".join(clean(judge, 40) for judge, says in line.judges.items()
                                                 if says == given)))  # fmt: skip
         cells: tuple[b.Inline, ...] = (
@@ -315,56 +315,56 @@ def ledger_table(
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()} | {DIFFER: words.say("filter.differ")}
     keys = [key for row in rows for key in (row.key, row.also)]
-    heads = tuple(book.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
+    heads = tuple(index.say(f"ledger.head.{head}") for head in ("day", "claim", "saw", "numbers", "judges"))
     filters = words.filters(keys, titles, len(rows)) if name else ()
-    what = book.say("ledger.what")
+    what = index.say("ledger.what")
     return b.Table(heads, tuple(rows), summary="", stacked=True, id=name, style="checked", filters=filters, what=what)
 
 
-def ledger_answer(book: AgentIndex) -> str:
+def ledger_answer(index: AgentIndex) -> str:
     """The number of sentences that the fact check supports, contradicts or cannot decide."""
-    if not book.lines:
-        return book.say("ledger.empty")
-    seen, words = Counter[str](line.numbers or NO_NUMBER for line in book.lines), book.words
+    if not index.lines:
+        return index.say("ledger.empty")
+    seen, words = Counter[str](line.numbers or NO_NUMBER for line in index.lines), index.words
     counts = tuple(
         f"{words.amount(seen[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if seen[key]
     )
-    return book.say("ledger.counted", n=len(book.lines), counts=counts)
+    return index.say("ledger.counted", n=len(index.lines), counts=counts)
 
 
-def ledger_head(book: AgentIndex) -> tuple[b.Block, ...]:
+def ledger_head(index: AgentIndex) -> tuple[b.Block, ...]:
     """The supported share with that by chance, the number of disagreements, and each state by layer."""
-    if not book.lines:
+    if not index.lines:
         return ()
-    item, words, lines = book.one("season.ledger"), book.words, list[b.Inline]()
+    item, words, lines = index.get("season.ledger"), index.words, list[b.Inline]()
     if known(item):
-        sentence = book.say("ledger.share", share=words.percent(item.value), n=item.n)
+        sentence = index.say("ledger.share", share=words.percent(item.value), n=item.n)
         chance, found, corrected, of = (part_of(item, name) for name in ("chance", "observed", "corrected", "rows"))
         if chance is not None and found is not None and corrected is not None and of is not None:
             values = {"chance": words.percent(chance), "observed": words.percent(found),
                       "corrected": words.number(corrected, 2), "rows": words.amount(of)}  # fmt: skip
-            sentence = f"{sentence} {book.say('ledger.chance', **values)}"
-        lines.append(book.lookup.note(item, sentence))
+            sentence = f"{sentence} {index.say('ledger.chance', **values)}"
+        lines.append(index.lookup.note(item, sentence))
     elif item is not None:
-        lines.append(book.say("ledger.no_share", why=words.term("state", item.state)))
+        lines.append(index.say("ledger.no_share", why=words.term("state", item.state)))
     silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
     if isinstance(silent, int) and isinstance(steps, int):
-        lines.append(book.say("ledger.silent", silent=silent, n=steps))
-    lines.append(book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines)))
-    lines += [book.say("ledger.partial")] if book.run.partial else []
+        lines.append(index.say("ledger.silent", silent=silent, n=steps))
+    lines.append(index.say("ledger.differ", differ=sum(line.disagree for line in index.lines), n=len(index.lines)))
+    lines += [index.say("ledger.partial")] if index.run.partial else []
     # The counts of each state in each layer, over the whole fact check.
-    judges = [judge.name for judge in book.run.plan.panel if any(judge.name in line.judges for line in book.lines)]
-    layers = [Counter[str](line.numbers or NO_NUMBER for line in book.lines)]
-    layers += (Counter(line.judges.get(name, "") for line in book.lines) for name in judges)
+    judges = [judge.name for judge in index.run.plan.panel if any(judge.name in line.judges for line in index.lines)]
+    layers = [Counter[str](line.numbers or NO_NUMBER for line in index.lines)]
+    layers += (Counter(line.judges.get(name, "") for line in index.lines) for name in judges)
     others = sorted({state for seen in layers[1:] for state in seen if state} - {*STATES})
     rows = tuple(
         (words.word("claim_state", state), *(words.amount(seen[state]) for seen in layers))
         for state in (*STATES, *others, NO_NUMBER)
         if any(seen[state] for seen in layers)
     )
-    heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
-    counts = b.Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
-    return *b.notes((*lines, book.say("ledger.derivable"))), counts
+    heads = (index.say("ledger.head.state"), index.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
+    counts = b.Table(heads, rows, frozenset(range(1, len(heads))), index.say("ledger.counts"))
+    return *b.notes((*lines, index.say("ledger.derivable"))), counts
 
 
 # --- accounts: paths against baselines; returns are facts and are shown whatever may be claimed -----------------------
@@ -386,21 +386,21 @@ def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
     return np.array(values)
 
 
-def account_paths(book: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
+def account_paths(index: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
     """The paths of all agents or of one, by name, then equal weight and the other baselines by name."""
-    names = [only] if only else book.agents
-    agents = [path for name in names if (path := book.path(name)) is not None and path.nav]
-    others = [path for path in book.run.paths if path.baseline and path.nav]
+    names = [only] if only else index.agents
+    agents = [path for name in names if (path := index.path(name)) is not None and path.nav]
+    others = [path for path in index.run.paths if path.baseline and path.nav]
     others.sort(key=lambda path: (path.name not in EQUAL_WEIGHT, path.name))
     return (*agents[:DRAWN], *others) if agents else ()
 
 
-def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.Figure, str] | None:
+def account_figure(index: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.Figure, str] | None:
     """All accounts or one with the baselines, on the days of the longest, and the text of the file of values.
 
     None where no account is recorded. ``shown`` are other fields of the figure.
     """
-    paths, words = account_paths(book, only), book.words
+    paths, words = account_paths(index, only), index.words
     if not paths:
         return None
     days = max((path.days for path in paths if not path.baseline), key=len)
@@ -419,8 +419,8 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
         lines.append((name, nav, words.percent(gain, sign=True), role, fallen))
         rows.append((
             name, words.amount(float(nav[-1]), 2),
-            book.to(book.one("season.return", **of), words.percent(gain, 2, sign=True)),
-            book.to(book.one("season.drawdown", **of), words.percent(deepest, 2)),
+            index.link(index.get("season.return", **of), words.percent(gain, 2, sign=True)),
+            index.link(index.get("season.drawdown", **of), words.percent(deepest, 2)),
             words.day(path.days[min(at, len(path.days)) - 1]) if at else words.say("earned.never"),
         ))  # fmt: skip
     start, title = words.say("earned.start"), words.say("accounts.title")
@@ -431,9 +431,9 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
     wide, narrow = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
     navs = [(name, nav) for name, nav, *_ in lines]
     caption = words.say(
-        "earned.caption_elsewhere" if book.run.source else "earned.caption",
+        "earned.caption_elsewhere" if index.run.source else "earned.caption",
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
-        currency=clean(book.run.plan.currency, 12),
+        currency=clean(index.run.plan.currency, 12),
     )  # fmt: skip
     heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
     table = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
@@ -462,20 +462,20 @@ def holdings(words: Language, steps: Sequence[StepRecord], most: int = _HELD) ->
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
 
-def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
+def now_section(index: SeasonIndex) -> tuple[b.Section, ...]:
     """The holdings of each agent after its last decision, by name, and the latest decisions of all, newest first."""
-    words, owned, latest = book.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
-    for name in book.agents:
-        if (last := holdings(words, book.run.steps.get(name, ()))) is not None:
-            agent = b.Linked(clean(name, 60), book.pages[name])
+    words, owned, latest = index.words, list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
+    for name in index.agents:
+        if (last := holdings(words, index.run.steps.get(name, ()))) is not None:
+            agent = b.Linked(clean(name, 60), index.pages[name])
             owned.append((agent, words.amount(last[0].nav or 0.0), *last[1:]))
-    recent = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]
+    recent = [(step.day, name, step) for name in index.agents for step in index.run.steps.get(name, ())[-_LATEST:]]
     recent.sort(key=lambda entry: (entry[0], -entry[2].number), reverse=True)
     for day, name, step in recent[:_LATEST]:
-        place = decision_places(book.pages[name], book.run.steps[name])[step.number]
+        place = decision_places(index.pages[name], index.run.steps[name])[step.number]
         reason = reason_words(words, step)
         trades: b.Inline = (trades_words(words, step), b.small(str(reason)) if reason else "")
-        latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), book.pages[name]), trades))
+        latest.append((b.Linked(words.day(day), place), b.Linked(clean(name, 60), index.pages[name]), trades))
     of_held = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))
     of_latest = (words.say("accounts.day"), words("board.agent"), words.say("accounts.decided"))
     tables = (("holdings", of_held, owned, frozenset((1, 2)), "held"),
@@ -485,5 +485,5 @@ def now_section(book: SeasonIndex) -> tuple[b.Section, ...]:
         for name, heads, rows, right, style in tables
         if rows
     )
-    lede = words.say("accounts.now_lede", day=words.day(book.run.last))
+    lede = words.say("accounts.now_lede", day=words.day(index.run.last))
     return (b.Section("now", words.say("accounts.now"), lede, (b.Columns(columns),)),) if columns else ()

@@ -37,9 +37,9 @@ FORMAT: Final = "assaymark season verdicts 1"
 _DAYS: Final = 30
 
 
-def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
+def handed_on(index: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is the folder of these in the site."""
-    run, words, now = book.run, book.words, verdicts_of(book)
+    run, words, now = index.run, index.words, verdicts_of(index)
     editions = run.publications or (now,)
     # New claims and dropped ones; a sentence is quoted only if it is still supported.
     changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
@@ -60,7 +60,7 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
                 condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
                 changed.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
         changes.append((edition, before, changed))
-    yield from _files(book, folder, changes)
+    yield from _files(index, folder, changes)
     yield VERDICTS, json.dumps(now, indent=1) + "\n"
     if run.next_decision:  # future decisions, as one event that repeats on weekdays
         until = f"{run.plan.calendar.last}{run.next_decision[10:]}"
@@ -83,7 +83,7 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
         files.append((file, json.dumps(edition, indent=1) + "\n"))
         counts = tuple(words.amount(edition["tally"][level]) for level in LEVELS)
         what = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
-        link = Linked("JSON", book.up + file if run.publications else VERDICTS)
+        link = Linked("JSON", index.up + file if run.publications else VERDICTS)
         rows.append((words.day(str(edition["day"])), words.amount(int(edition["days"])), *counts, what, link))
     heads = (
         words.say("archive.day"), words.say("archive.days"), *(words(f"level.{level}.tally") for level in LEVELS),
@@ -96,18 +96,18 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
     yield from files if run.publications and not folder else ()
 
 
-def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
+def verdicts_of(index: SeasonIndex) -> dict[str, Any]:
     """The verdicts in the words of the pages: for an unsupported claim its subject, with agents sorted by name."""
-    run, entries = book.run, []
+    run, entries = index.run, []
     for verdict in run.decided.verdicts:
         level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
         entry: dict[str, Any] = {"about": f"{verdict.kind}: {', '.join(subjects)}", "level": level}
         if level == "no-claim":
-            entry["not_supported"] = withheld_text(verdict, book.words)
+            entry["not_supported"] = withheld_text(verdict, index.words)
         else:
-            claim = said_claim(book, verdict)
+            claim = said_claim(index, verdict)
             entry |= {"sentence": claim.sentence, "condition": claim.condition}
-        entries.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, verdict)]})
+        entries.append({**entry, "reasons": [index.words.text(reason) for reason in reasons_of(index, verdict)]})
     entries.sort(key=lambda entry: (LEVELS.index(entry["level"]), entry["about"]))
     return {
         "format": FORMAT, "season": run.plan.name, "title": clean(run.plan.title or run.plan.name, 120),
@@ -118,19 +118,19 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
 
 
 def _files(
-    book: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
+    index: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
 ) -> Iterator[tuple[str, str]]:
     """The standings and every decision as CSV, and the last days with every change of the verdicts, newest first, as
     RSS and as JSON."""
     rows: list[tuple[str | float, ...]] = []
-    for name, agent in book.agents.items():
-        place, row = book.run.decided.place(name), book.rows.get(name)
-        tier = next((at for at, tier in enumerate(book.run.decided.tiers, 1) if name in tier), None)
+    for name, agent in index.agents.items():
+        place, row = index.run.decided.place(name), index.rows.get(name)
+        tier = next((at for at, tier in enumerate(index.run.decided.tiers, 1) if name in tier), None)
         total = row.total if row is not None and place.shown else None
-        spread = book.judged(name, "season.total") if row is not None and row.total is not None else None
+        spread = index.judged(name, "season.total") if row is not None and row.total is not None else None
         values = (
             place.first, place.last, tier, total, *(spread or (None, None)),
-            book.value("season.return", agent=name), book.value("season.drawdown", agent=name),
+            index.value("season.return", agent=name), index.value("season.drawdown", agent=name),
         )  # fmt: skip
         numbers = ("" if value is None else float(value) for value in values)
         rows.append((name, agent.family, agent.model, place.level, *numbers))
@@ -144,12 +144,12 @@ def _files(
             sum(fill.cost for fill in step.fills if fill.kind == "order"), "; ".join(step.decision.flags),
             "; ".join(step.mismatches), " ".join(rationale.text for rationale in step.decision.rationales),
         )
-        for name in book.agents
-        for step in book.run.steps.get(name, ())
+        for name in index.agents
+        for step in index.run.steps.get(name, ())
     ]  # fmt: skip
     heads = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
     yield DECISIONS, csv_text(heads.split(), rows)
-    run, words, days, entries = book.run, book.words, dict[str, list[str]](), list[tuple[str, ...]]()
+    run, words, days, entries = index.run, index.words, dict[str, list[str]](), list[tuple[str, ...]]()
     for edition, before, changed in changes:
         if before is None or changed:
             levels = (f"{words.amount(edition['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)
@@ -157,7 +157,7 @@ def _files(
             text = "\n".join(changed) or words.say("feeds.unchanged")
             key = f"verdicts/{content_id([edition['day'], edition['tally'], text])[:12]}"
             entries.append((str(edition["day"]), "verdicts", key, title, text, "claims.html"))
-    for name in book.agents:
+    for name in index.agents:
         for step in run.steps.get(name, ()):
             days.setdefault(step.day, []).append(f"{clean(name, 60)}: {trades_words(words, step)}")
     for day in sorted(days)[-_DAYS:]:
@@ -214,16 +214,16 @@ _STYLE: Final = (
 )
 
 
-def share_card(book: SeasonIndex) -> str:
+def share_card(index: SeasonIndex) -> str:
     """The preview picture, 1200 by 630, as a standalone drawing."""
-    run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
-    claim = next((claim for part in said_levels(book) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
+    run, words, room, judges = index.run, index.words, _RIGHT - _LEFT, index.graders
+    claim = next((claim for part in said_levels(index) for claim in part.claims if isinstance(claim, ClaimQuote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: show the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
-        parts += _text([", ".join(f"{n} {what}" for _, n, what in tally(book))], 22, 190, "s")
+        parts += _text([", ".join(f"{n} {what}" for _, n, what in tally(index))], 22, 190, "s")
     else:  # the sentence with its full condition, in the largest type in which both fit
         also = f"{words('frame.say_also')} {claim.condition}" if claim.condition else ""
         for large, size in _SIZES:
@@ -239,7 +239,7 @@ def share_card(book: SeasonIndex) -> str:
                  day=words.day(run.last))  # fmt: skip
     # Agents tier by tier and by name, each with a line from its lowest to its highest judge.
     tiers = [sorted(tier) for tier in run.decided.tiers]
-    agents = [(name, at) for at, tier in enumerate(tiers) for name in tier if judged_points(book, name)]
+    agents = [(name, at) for at, tier in enumerate(tiers) for name in tier if judged_points(index, name)]
     agents = agents if len(agents) <= _MOST else []
     scale, bands, step = Scale(0, 100, 272, _RIGHT), run.scoring.bands, (_BOTTOM - 22 - _TOP) / max(len(agents), 1)
     for mark in (0, bands.mixed, bands.strong, 100) if agents else ():
@@ -250,7 +250,7 @@ def share_card(book: SeasonIndex) -> str:
         parts += _text([clean(name, 18)], min(22.0, 0.7 * step), y + 7, "b")
         if at and tier != agents[at - 1][1]:
             parts.append(line(_LEFT, y - step / 2, _RIGHT, y - step / 2, "cut"))
-        points, colour = [value for value, _ in judged_points(book, name)], _COLOURS[level]
+        points, colour = [value for value, _ in judged_points(index, name)], _COLOURS[level]
         parts.append(svg.Line(x1=num(scale(min(points))), y1=num(y), x2=num(scale(max(points))), y2=num(y),
                               stroke=colour, stroke_width=3))  # fmt: skip
         for value in points:

@@ -380,13 +380,13 @@ class SeasonIndex(MeasurementIndex):
         share = 1.0 if total is None or not row.agreement.median else total / row.agreement.median
         return [min(share * (grade.composite or 0.0), 100.0) for grade in graded]
 
-    def link(self, item: Measurement | None) -> str:
+    def href(self, item: Measurement | None) -> str:
         """The address of a measurement's row; empty for None."""
         return "" if item is None else self.links[item.id]
 
     def note(self, item: Measurement | None, text: str) -> Inline:
         """A sentence, followed by a link to the row of a measurement if that has a value."""
-        link = self.to(item, self.words("measured.open"))
+        link = self.link(item, self.words("measured.open"))
         return (text, " ", link) if isinstance(link, Linked) else text
 
     def record(self, kind: str, who: str, about: str) -> str:
@@ -427,6 +427,6 @@ class AgentIndex:
         """A sentence of the agent pages."""
         return self.words.say(key, **values)
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
+    def get(self, name: str, **labels: str) -> Measurement | None:
         """A measurement of this agent; None if there is none."""
-        return self.lookup.one(name, agent=self.agent.name, **labels)
+        return self.lookup.get(name, agent=self.agent.name, **labels)

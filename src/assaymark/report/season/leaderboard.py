@@ -135,61 +135,61 @@ def part_figure(
 _TOTAL: Final = "season.total"
 
 
-def board_section(book: SeasonIndex) -> b.Section:
+def board_section(index: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; the points of each axis are folded under it."""
-    words, n, rows, axes = book.words, book.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
-    for place in board_places(book):
-        agent, row = book.agents[place.agent], book.rows.get(place.agent)
-        ranks, total, why = ranks_words(place, words), total_words(book, place), words.text(place.why)
+    words, n, rows, axes = index.words, index.graders, list[b.TableRow](), list[tuple[b.Inline, ...]]()
+    for place in board_places(index):
+        agent, row = index.agents[place.agent], index.rows.get(place.agent)
+        ranks, total, why = ranks_words(place, words), total_words(index, place), words.text(place.why)
         note = words("board.unresolved") if place.first != place.last else ""
-        band, spread = band_words(row, words, place.shown), book.tier_range(place.agent, _TOTAL)
+        band, spread = band_words(row, words, place.shown), index.tier_range(place.agent, _TOTAL)
         # The range of the whole tier, for an agent that shares it.
         tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
         # Judges of an agent without a usable answer grade an empty record.
         silent = row is not None and row.state == SILENT
-        graded = any(grade.composite is not None for grade in book.grades[place.agent]) and not silent
-        points = () if silent else judged_points(book, place.agent)
+        graded = any(grade.composite is not None for grade in index.grades[place.agent]) and not silent
+        points = () if silent else judged_points(index, place.agent)
         text = words("board.points", points=total) if graded and not points else None
         position: b.Inline = b.Styled(band, "un")
         if ranks:
             position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
         name = clean(agent.name, 60)
         rows.append(b.TableRow((
-            (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
+            (b.Linked(name, index.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
-            drawn(book, place.level, points, text),
-            *account_facts(book, place.agent),
+            drawn(index, place.level, points, text),
+            *account_facts(index, place.agent),
             (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
-        axes.append((name, *(cell for _, cell in judged_cells(book, place))))
-    for path in book.run.paths:
+        axes.append((name, *(cell for _, cell in judged_cells(index, place))))
+    for path in index.run.paths:
         if path.baseline:
-            facts = account_facts(book, path.name, baseline=True)
+            facts = account_facts(index, path.name, baseline=True)
             unjudged = b.Styled(words("board.unjudged"), "un")
             rows.append(b.TableRow((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
     heads: tuple[b.Inline, ...] = (
         words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
-        drawn_head(book), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
+        drawn_head(index), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
         words("board.verdict"),
     )  # fmt: skip
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
                   columns=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
-    columns = axis_heads(book)
+    columns = axis_heads(index)
     parts = b.Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
-    about = b.notes((" ".join(board_notes(book)),))
+    about = b.notes((" ".join(board_notes(index)),))
     blocks: list[b.Block] = [table, b.Group(words.say("accounts.more_parts"), (parts, *about), folded="closed")]
-    if unranked := unranked_words(book):
+    if unranked := unranked_words(index):
         blocks.insert(0, b.Prose(unranked, "notice"))
-    if design := tuple(design_words(book)):
+    if design := tuple(design_words(index)):
         blocks.append(b.Prose(b.spaced(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
     return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(book: SeasonIndex) -> list[Rank[Said]]:
+def board_places(index: SeasonIndex) -> list[Rank[Said]]:
     """The rows by tier; within a tier, and without a total, by name only."""
-    decided = book.run.decided
+    decided = index.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
     return sorted(
         decided.places,
@@ -204,108 +204,108 @@ def ranks_words(place: Rank[Said], words: Language) -> str:
     return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
-def total_words(book: SeasonIndex, place: Rank[Said]) -> str:
+def total_words(index: SeasonIndex, place: Rank[Said]) -> str:
     """A total, the range of its judges if the agent shares its tier, or empty if it was not graded."""
-    row = book.rows.get(place.agent)
+    row = index.rows.get(place.agent)
     if row is None or row.total is None:
         return ""
-    spread = book.judged(place.agent, _TOTAL)
-    text = book.words.number(row.total) if place.shown or spread is None else lowest_to_highest(spread)
-    return book.to(book.one(_TOTAL, agent=place.agent), text)
+    spread = index.judged(place.agent, _TOTAL)
+    text = index.words.number(row.total) if place.shown or spread is None else lowest_to_highest(spread)
+    return index.link(index.get(_TOTAL, agent=place.agent), text)
 
 
-def unranked_words(book: SeasonIndex) -> str:
+def unranked_words(index: SeasonIndex) -> str:
     """The notice that there are too few periods for any test, with the number needed; else empty."""
-    serial = book.one("order.autocorrelation", dimension=AGGREGATE)
-    pairs = [item for item in book.run.measurements if item.name == "contrast"]
+    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
+    pairs = [item for item in index.run.measurements if item.name == "contrast"]
     if serial is None or not pairs or any(item.value is not None for item in pairs):
         return ""
     n = max(item.n for item in pairs)
     if serial.detail["order"] == "consecutive":
-        return book.words("board.unranked", n=n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
-    return book.words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
+        return index.words("board.unranked", n=n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
+    return index.words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
 
 
-def design_words(book: SeasonIndex) -> Iterator[str]:
+def design_words(index: SeasonIndex) -> Iterator[str]:
     """The test of pairs, the autocorrelation of periods, and the smallest detectable difference."""
-    words, tested = book.words, [m for m in book.run.measurements if m.name == "contrast" and m.value is not None]
+    words, tested = index.words, [m for m in index.run.measurements if m.name == "contrast" and m.value is not None]
     if tested:
         name = tested[0].method.partition("; ")[2].partition(",")[0]
         yield words("board.design.test", n=max(item.n for item in tested), test=words.term("board.test", name))
-    serial = book.one("order.autocorrelation", dimension=AGGREGATE)
+    serial = index.get("order.autocorrelation", dimension=AGGREGATE)
     if known(serial):
         lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
         key = "board.design.flagged" if serial.detail["flagged"] else "board.design.lags"
         text = words(key, last=len(serial.detail["lags"]), lags=lags, limit=float(serial.detail["flag"]))
-        yield book.to(serial, text)
-    reach = book.one("order.detectable", dimension=AGGREGATE)
+        yield index.link(serial, text)
+    reach = index.get("order.detectable", dimension=AGGREGATE)
     if known(reach):
         leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
         power = words.percent(float(reach.detail["power"]), 0)
-        yield book.to(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
+        yield index.link(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------
 
 
-def drawn_head(book: SeasonIndex) -> b.Inline:
+def drawn_head(index: SeasonIndex) -> b.Inline:
     """The header of the strip column: the bands, on the axis of every judge's points."""
-    words, bands = book.words, book.run.scoring.bands
+    words, bands = index.words, index.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
-    scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
+    scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
     head = Markup(band_head(bands, scale, (weak, mixed, strong)))
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
+def drawn(index: SeasonIndex, level: Level, points: Sequence[Judged], note: str | None = None) -> Markup:
     """The strip of an agent, with the same in words for screen readers."""
-    words, bands = book.words, book.run.scoring.bands
-    scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
+    words, bands = index.words, index.run.scoring.bands
+    scale = band_scale(bands, [grade.composite for grade in index.run.grades if grade.composite is not None])
     named = words.catalogue.names([words.number(value) for value, _ in points])
     text = note or (words("board.points", points=named) if points else words("board.ungraded"))
     strip = Markup(band_strip(bands, scale, level, points))
     return Markup('<span role="img" aria-label="{}">{}</span>').format(text, strip)
 
 
-def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
+def judged_points(index: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high."""
-    shown = book.shown(agent)
-    pairs = [(grade.composite, book.judge_place(grade.judge) if shown else None) for grade in book.grades[agent]]
+    shown = index.shown(agent)
+    pairs = [(grade.composite, index.judge_place(grade.judge) if shown else None) for grade in index.grades[agent]]
     given = sorted(((points, judge) for points, judge in pairs if points is not None), key=lambda pair: pair[0])
     return tuple(given) if shown or len(given) > 1 else ()
 
 
-def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
+def axis_heads(index: SeasonIndex) -> tuple[str, ...]:
     """The headers of the judged columns; efficiency only if the plan has it."""
-    names = ("reasoning", "evidence", "outcome", *(["efficiency"] if book.run.scoring.efficiency.weight else []))
-    return tuple(book.words(f"axis.{name}") for name in names)
+    names = ("reasoning", "evidence", "outcome", *(["efficiency"] if index.run.scoring.efficiency.weight else []))
+    return tuple(index.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(book: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
+def judged_cells(index: SeasonIndex, place: Rank[Said]) -> list[tuple[str, str]]:
     """The judged columns of an agent as (header, value), or the reason why there is none."""
-    words, agent, row = book.words, place.agent, book.rows.get(place.agent)
+    words, agent, row = index.words, place.agent, index.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
     none = b.Styled(words("board.silent" if silent else "board.ungraded"), "un")
 
     def gave(name: str, axis: str = "") -> str:
         """The points by judge, from lowest to highest; an empty record was not graded."""
-        spread = None if row is None or silent else book.judged(agent, name, axis)
-        return none if spread is None else b.Linked(lowest_to_highest(spread), f"{book.pages[agent]}#graded")
+        spread = None if row is None or silent else index.judged(agent, name, axis)
+        return none if spread is None else b.Linked(lowest_to_highest(spread), f"{index.pages[agent]}#graded")
 
-    item, outcome = book.one("season.outcome", agent=agent), gave("season.outcome")
+    item, outcome = index.get("season.outcome", agent=agent), gave("season.outcome")
     if not silent and (item is None or item.value is None):
-        states = {grade.outcome_state for grade in book.grades[agent] if grade.composite is not None} or {"not graded"}
+        states = {grade.outcome_state for grade in index.grades[agent] if grade.composite is not None} or {"not graded"}
         outcome = b.Styled(words.term("state", min(states) if item is None else item.state), "un")
     quick: str = none
     if row is not None and row.agreement is not None:
         quick = b.Styled(words.term("state", "no timing"), "un")
         if row.efficiency is not None:
-            spread = book.judged(agent, "season.efficiency")
+            spread = index.judged(agent, "season.efficiency")
             # It is in proportion to the total.
             text = lowest_to_highest(spread) if spread and not place.shown else str(whole(row.efficiency))
-            quick = book.to(book.one("season.efficiency", agent=agent), text)
+            quick = index.link(index.get("season.efficiency", agent=agent), text)
     cells = (gave("season.axis", "reasoning"), gave("season.axis", "evidence"), outcome, quick)
-    return list(zip(axis_heads(book), cells, strict=False))
+    return list(zip(axis_heads(index), cells, strict=False))
 
 
 def band_words(row: SeasonRow | None, words: Language, shown: bool = False) -> str:
@@ -331,16 +331,16 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 # --- returns ----------------------------------------------------------------------------------------------------------
 
 
-def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
+def account_facts(index: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, its excess over equal weight in points, and maximum drawdown; these are facts and always shown."""
-    words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
-    other = next((even for at in EQUAL_WEIGHT if (even := book.path(at, baseline=True)) is not None), None)
+    words, key, path = index.words, "baseline" if baseline else "agent", index.path(name, baseline=baseline)
+    other = next((even for at in EQUAL_WEIGHT if (even := index.path(at, baseline=True)) is not None), None)
     none, versus = b.Styled(words("board.no_days"), "un"), ""
-    item = book.one("season.return", **{key: name})
+    item = index.get("season.return", **{key: name})
     gain = item.value if known(item) else None
     if gain is None and path is not None and path.nav and path.start:
         gain = path.nav[-1] / path.start - 1
-    returned: str = none if gain is None else book.to(item, words.percent(gain, sign=True))
+    returned: str = none if gain is None else index.link(item, words.percent(gain, sign=True))
     if path is None or not path.nav:
         return returned, versus, none
     if path is other:
@@ -348,7 +348,7 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     elif other is not None and other.nav:
         versus = words.number(100 * (path.nav[-1] / path.start - other.nav[-1] / other.start), 1, sign=True)
     deepest = words.percent(float(falls(np.array([path.start, *path.nav])).min()))
-    return returned, versus, book.to(book.one("season.drawdown", **{key: name}), deepest)
+    return returned, versus, index.link(index.get("season.drawdown", **{key: name}), deepest)
 
 
 def baseline_name(name: str, words: Language) -> str:
@@ -360,14 +360,14 @@ def baseline_name(name: str, words: Language) -> str:
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def board_notes(book: SeasonIndex) -> Iterator[str]:
+def board_notes(index: SeasonIndex) -> Iterator[str]:
     """Notes on the formula of a total, on totals that lack a part, and on returns."""
-    words, plan = book.words, book.run.scoring
-    names = sorted({place.agent for place in book.run.decided.places} & {*book.rows})
-    graded = [book.rows[name] for name in names if book.rows[name].agreement is not None]
+    words, plan = index.words, index.run.scoring
+    names = sorted({place.agent for place in index.run.decided.places} & {*index.rows})
+    graded = [index.rows[name] for name in names if index.rows[name].agreement is not None]
     late = [row.contestant for row in graded if row.efficiency is None] if plan.efficiency.weight > 0 else []
     part = [row.contestant for row in graded if row.absent]
-    items = [(name, book.one("season.outcome", agent=name)) for name in (row.contestant for row in graded)]
+    items = [(name, index.get("season.outcome", agent=name)) for name in (row.contestant for row in graded)]
     undecided = [name for name, item in items if item is not None and item.value is None]
     yield formula(plan, words)
     if 1 < len(graded) == len(late):
@@ -376,8 +376,8 @@ def board_notes(book: SeasonIndex) -> Iterator[str]:
     for key, listed in (("timing", late), ("outcome", undecided), ("part", part)):
         if listed:
             yield words(f"board.note.{key}", agents=words.names(listed), n=len(listed))
-    if book.run.paths:
-        yield words("board.note.recorded" if book.run.source else "board.note.path")
+    if index.run.paths:
+        yield words("board.note.recorded" if index.run.source else "board.note.path")
 
 
 def formula(plan: ScoringPlan, words: Language) -> str:

@@ -34,20 +34,20 @@ def _supported_pairs(single: Sequence[SeasonVerdict], among: Iterable[SeasonVerd
     return [one for one in among if one.kind in _PAIRS and one.verdict.publication_level != "no-claim"]
 
 
-def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
+def tally(index: SeasonIndex) -> list[tuple[Level, str, str]]:
     """Count the claims at each level, as (level, number, words)."""
-    seen, words = Counter(verdict.verdict.publication_level for verdict in book.run.decided.verdicts), book.words
+    seen, words = Counter(verdict.verdict.publication_level for verdict in index.run.decided.verdicts), index.words
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(book: SeasonIndex) -> tuple[b.ClaimList, ...]:
+def said_levels(index: SeasonIndex) -> tuple[b.ClaimList, ...]:
     """The three levels in order: claims about single agents, else supported pairs; the rest is on another page."""
-    verdicts, words, parts = book.run.decided.verdicts, book.words, []
+    verdicts, words, parts = index.run.decided.verdicts, index.words, []
     front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
     front += _supported_pairs(front, verdicts)
     for level in LEVELS:
         mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
-        quotes = [said_claim(book, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
+        quotes = [said_claim(index, verdict) for verdict in mine[:_SHOWN]] if level != "no-claim" else []
         # Unsupported claims by subject and first reason; equal ones share a line.
         hidden = mine if level == "no-claim" else []
         # For each claim of a first rank, how many agents it cannot be compared with for lack of common periods.
@@ -56,7 +56,7 @@ def said_levels(book: SeasonIndex) -> tuple[b.ClaimList, ...]:
         apart = [sum(len(some) for some in named if isinstance(some, tuple)) for named in firsts]
         alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
         for claim in hidden:
-            key = withheld_text(claim, words), words.texts(reasons_of(book, claim)[:1])
+            key = withheld_text(claim, words), words.texts(reasons_of(index, claim)[:1])
             if alone and claim.kind == "first":
                 key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
             about[key] += 1
@@ -86,17 +86,17 @@ def _part(words: Language, level: Level, shown: Lines, more: Lines, rest: Inline
     return b.ClaimList(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
-def agent_levels(book: AgentIndex) -> tuple[b.ClaimList, ...]:
+def agent_levels(index: AgentIndex) -> tuple[b.ClaimList, ...]:
     """The levels that have a claim about an agent, or else about supported pairs with it."""
-    parts, words = [], book.words
-    of_agent = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects]
+    parts, words = [], index.words
+    of_agent = [one for one in index.run.decided.verdicts if index.agent.name in one.verdict.claim.subjects]
     front = [one for one in of_agent if one.kind not in _PAIRS]
     front += _supported_pairs(front, of_agent)
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        lines: list[ClaimQuote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
+        lines: list[ClaimQuote | WithheldGroup] = [said_claim(index.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
-            about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
+            about = ((withheld_text(one, words), words.texts(reasons_of(index.lookup, one)[:1])) for one in mine)
             lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" or (mine[:1] and mine[0].kind in _PAIRS) else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
@@ -112,11 +112,11 @@ def level_blocks(parts: Sequence[b.ClaimList]) -> Block:
     return b.Columns(sides, "trio") if all(sides) else b.Group("", tuple(filled))
 
 
-def reasons_of(book: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
+def reasons_of(index: SeasonIndex, verdict: SeasonVerdict) -> tuple[Said, ...]:
     """The reasons of a claim; for an unsupported first rank those that hold for every agent, to hide who leads."""
     if not _unsupported_first(verdict):
         return verdict.reasons
-    firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
+    firsts = [other for other in index.run.decided.verdicts if _unsupported_first(other)]
     reasons = [why for why in verdict.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
     if _NO_LEAD in reasons:
         return tuple(reasons)
@@ -136,11 +136,11 @@ def withheld_text(verdict: SeasonVerdict, words: Language) -> str:
     return words("claims.about", agents=words.names(sorted(verdict.verdict.claim.subjects)))
 
 
-def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
+def said_claim(index: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     """A supported claim with its condition and its text for the clipboard; returns do not depend on judges."""
-    run, words = book.run, book.words
+    run, words = index.run, index.words
     judges = {} if verdict.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
-    agents = {agent.name: agent.built_in for agent in book.agents.values()}
+    agents = {agent.name: agent.built_in for agent in index.agents.values()}
     built_in = stand_ins(words.catalogue, judges, agents, verdict.verdict.claim.subjects)
     quote, condition = words.text(verdict.statement), f"{built_in} {words.texts(verdict.condition)}".strip()
     source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
@@ -149,16 +149,16 @@ def said_claim(book: SeasonIndex, verdict: SeasonVerdict) -> ClaimQuote:
     return ClaimQuote(verdict.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
-def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
+def claim_card(index: SeasonIndex, decided: SeasonVerdict) -> b.Card:
     """A verdict with its reasons, its checks, its level under other rules, and its measurements."""
-    verdict, words, hidden = decided.verdict, book.words, _unsupported_first(decided)
+    verdict, words, hidden = decided.verdict, index.words, _unsupported_first(decided)
     level = verdict.publication_level
     ids = list(dict.fromkeys(verdict.measurements))
     if hidden:  # measurements that differ by agent would reveal who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
-    items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
-    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(book, decided)
-    blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(book, decided)))
+    items = [index.by_id[name] for name in ids[:_RESTS] if name in index.by_id]
+    said_of = Prose(withheld_text(decided, words), "text") if level == "no-claim" else said_claim(index, decided)
+    blocks, why = list[Block]([said_of]), tuple(map(words.text, reasons_of(index, decided)))
     blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
               "adversarial": verdict.adversarial_status}  # fmt: skip
@@ -185,9 +185,9 @@ def claim_card(book: SeasonIndex, decided: SeasonVerdict) -> b.Card:
         what = words.term("measure", item.name.removeprefix("season."))
         linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
         # Not for an unsupported pair, or an agent that shares its tier.
-        shown = level != "no-claim" if "high" in item.labels else not book.hidden(item)
+        shown = level != "no-claim" if "high" in item.labels else not index.hidden(item)
         value = measured(item, words) if shown else Styled(words("frame.withheld"), "gap")
-        rests.append((Linked(linked, book.links[item.id]), ": ", book.spread(item) or value))
+        rests.append((Linked(linked, index.links[item.id]), ": ", index.spread(item) or value))
     more = len(ids) - len(items)
     rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
     if rests:
@@ -258,10 +258,10 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
+def worded_row(index: SeasonIndex, measured: Measured) -> Measured:
     """A row of `SeasonIndex.measured` in the language of the index: kind and subject, value, and records."""
-    (item, row), words = measured, book.words
-    title, hidden = words.term("measure", item.name.removeprefix("season.")), book.hidden(item)
+    (item, row), words = measured, index.words
+    title, hidden = words.term("measure", item.name.removeprefix("season.")), index.hidden(item)
     pair = sorted(clean(item.labels[key], 80) for key in ("high", "low") if hidden and key in item.labels)
 
     def label(key: str, value: str) -> str:
@@ -279,7 +279,7 @@ def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
         if key not in left_out
     ]
     about += [words.catalogue.names(pair)] if pair else []
-    value, interval = book.spread(item) or words.term("state", hidden), ""
+    value, interval = index.spread(item) or words.term("state", hidden), ""
     if not hidden:
         unit = words.term("measured.unit", item.unit) if item.unit not in ("", "share") else ""
         value, ends = state_words(item, words), ends_words(item, words)
@@ -290,16 +290,16 @@ def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
     # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
     agent, own = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
     kind = "guesses" if item.name == "season.author_probe" else "grades"
-    judges = [judge.name for judge in book.run.plan.panel if item.name != "season.without" or judge.name != own]
-    pairs = [(judge, agent if agent in book.agents else "") for judge in judges]
+    judges = [judge.name for judge in index.run.plan.panel if item.name != "season.without" or judge.name != own]
+    pairs = [(judge, agent if agent in index.agents else "") for judge in judges]
     if item.name in _ONE_JUDGE:
-        pairs = [(own, agent if agent in book.agents else "")]
+        pairs = [(own, agent if agent in index.agents else "")]
     elif item.name in _DECIDED:
         kind, pairs = "decisions", [(agent, "")]
     rests = [
         Linked(words(f"measured.{kind}", who=clean(who, 60)), place)
         for who, of in pairs
-        if item.name not in _BOOKS and (place := book.record(kind, who, of))
+        if item.name not in _BOOKS and (place := index.record(kind, who, of))
     ]
     n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
     cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,

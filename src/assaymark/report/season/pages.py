@@ -79,9 +79,9 @@ def site_pages(
     first, folders = SeasonIndex.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
     for language, folder in zip(catalogues, folders, strict=True):
         depth = folder.count("/")
-        book = replace(first, words=Language(language), up="../" * depth)
-        frame = season_frame(run, site.below(depth), book)
-        for page in _edition(book, folder, frame):
+        index = replace(first, words=Language(language), up="../" * depth)
+        frame = season_frame(run, site.below(depth), index)
+        for page in _edition(index, folder, frame):
             if isinstance(page, b.Page):
                 # The same page in every language: code, name and link; no link to itself.
                 out = "../" * (folder + page.path).count("/")
@@ -94,25 +94,25 @@ def site_pages(
         yield from ((f"{folder}{path}", text) for path, text in frame.files())
 
 
-def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = None) -> Frame:
+def season_frame(run: SeasonRun, site: Site = ALONE, index: SeasonIndex | None = None) -> Frame:
     """The frame of the pages in the language of ``book``; by default in English at the top of the site."""
-    book = book or SeasonIndex.of(run)
-    nav = [Link(name, f"{name}.html", book.words(f"nav.{name}")) for name in _NAV]
+    index = index or SeasonIndex.of(run)
+    nav = [Link(name, f"{name}.html", index.words(f"nav.{name}")) for name in _NAV]
     if any(sheet.startswith("datasheet/") for sheet in run.sheets.values()):  # the site has their pages
-        nav.append(Link(JUDGES, f"{book.up}datasheets.html", book.words("nav.judges")))
+        nav.append(Link(JUDGES, f"{index.up}datasheets.html", index.words("nav.judges")))
     study, mark = clean(run.plan.title or run.plan.name, 120), short_hash(clean(run.plan_hash))
-    return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(book.words.catalogue))
+    return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(index.words.catalogue))
 
 
-def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
+def _edition(index: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
-    words, left = book.words, len(book.agents) - DRAWN
+    words, left = index.words, len(index.agents) - DRAWN
     # The figure of all accounts, and the file with its values; empty without recorded accounts.
     more = words.say("accounts.more", n=left) if left > 0 else ""
-    accounts, data = account_figure(book, title="", data=DATA, note=more) or (None, "")
-    yield _index(book, folder, accounts)
+    accounts, data = account_figure(index, title="", data=DATA, note=more) or (None, "")
+    yield _index(index, folder, accounts)
     yield from [(DATA, data)] * bool(data)
-    cards = [claim_card(book, verdict) for verdict in book.run.decided.verdicts]
+    cards = [claim_card(index, verdict) for verdict in index.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
@@ -122,10 +122,10 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
                 rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows"
             )
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
-    yield panel_page(book)
-    for path, measured, parts in beside(book.measured.items(), **named):
+    yield panel_page(index)
+    for path, measured, parts in beside(index.measured.items(), **named):
         kinds = ("kind", "about", "value", "interval", "n", "method", "rests")
-        heads, lines = shown_rows(kinds, [worded_row(book, pair) for pair in measured])
+        heads, lines = shown_rows(kinds, [worded_row(index, pair) for pair in measured])
         groups = [row.key for row in lines]
         table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
@@ -137,8 +137,8 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
         yield b.Page(
             path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES
         )
-    yield _rules(book)
-    yield _changelog(book)
+    yield _rules(index)
+    yield _changelog(index)
     sections = []
     for part in ("asked", "graded", "decided", "checked", "limits", "failures"):
         texts = tuple(words(f"method.{part}.{at}") for at in range(1, 9) if words.has(f"method.{part}.{at}"))
@@ -146,23 +146,23 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
     rules, log = (b.Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
     yield b.Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
                tuple(sections), here="method")  # fmt: skip
-    yield from feeds.handed_on(book, folder, frame.site)
-    yield feeds.CARD, feeds.share_card(book)
-    yield from agent_pages(book, frame.study or words("nav.index"))
+    yield from feeds.handed_on(index, folder, frame.site)
+    yield feeds.CARD, feeds.share_card(index)
+    yield from agent_pages(index, frame.study or words("nav.index"))
 
 
 # --- the first page ---------------------------------------------------------------------------------------------------
 
 
-def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
-    run, words, levels, sections = book.run, book.words, said_levels(book), list[b.Section]()
+def _index(index: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
+    run, words, levels, sections = index.run, index.words, said_levels(index), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
-    counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
+    counts = ", ".join(f"{n} {what}" for _, n, what in tally(index))
     everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
     if accounts is not None:
         lede = words.say("accounts.lede")
         sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
-    sections += [board_section(book), *now_section(book)]
+    sections += [board_section(index), *now_section(index)]
     # The other pages with their contents, and files.
     deeper: list[b.Inline] = [
         (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
@@ -176,7 +176,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     if run.notes:
         sections.append(b.Section("notes", words("index.notes"), "", (b.Items(tuple(map(words.text, run.notes))),)))
     # The notice that agents or judges are built-in rules.
-    agents, judges = (bool(who) and all(one.built_in for one in who) for who in (book.agents.values(), run.plan.panel))
+    agents, judges = (bool(who) and all(one.built_in for one in who) for who in (index.agents.values(), run.plan.panel))
     built_in = "both" if agents and judges else "agents" if agents else "judges"
     reference = words(f"index.reference.{built_in}") if agents or judges else ""
     # The times of the last and the next decision and of the end, and feeds to follow.
@@ -199,7 +199,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
         drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>')
         drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
-    title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
+    title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(index)
     quoted = [claim for level in levels for claim in level.claims if isinstance(claim, b.ClaimQuote)]
     return b.Page(
         "index.html", title, lede, tuple(sections),
@@ -218,9 +218,9 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
     )  # fmt: skip
 
 
-def season_lede(book: SeasonIndex) -> str:
+def season_lede(index: SeasonIndex) -> str:
     """The agents, their prompts, universe, capital and days, and the number of judges, in a sentence."""
-    run, words, judges = book.run, book.words, book.graders
+    run, words, judges = index.run, index.words, index.graders
     source = "prompt" if run.plan.prompt else "strategies" if run.plan.strategies else "untold"
     capital = words("index.no_capital")
     if run.plan.has_books:
@@ -240,9 +240,9 @@ def season_lede(book: SeasonIndex) -> str:
 # --- the rules, and the changes between plans -------------------------------------------------------------------------
 
 
-def _rules(book: SeasonIndex) -> b.Page:
+def _rules(index: SeasonIndex) -> b.Page:
     """The rules: fields and values from the locked file, weights from its scoring plan."""
-    run, plan, words = book.run, book.run.scoring, book.words
+    run, plan, words = index.run, index.run.scoring, index.words
     groups: dict[str, list[tuple[b.Inline, ...]]] = {}
     for group, name, value, key in season_rules(run.plan):
         row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(said(f"field.{key}"))
@@ -281,7 +281,7 @@ def _rules(book: SeasonIndex) -> b.Page:
     formulas += [] if run.source else [words("formula.returns")]
     # The prompt shared by all agents, under an empty name; or the strategy of each agent.
     of = run.plan.strategies
-    texts = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
+    texts = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in index.agents if name in of]
     prompts = tuple(b.Passage(block(text, _PROMPTS // len(texts)), clean(name, 60)) for name, text in texts)
     shared = words("rules.shared") if run.plan.prompt else "" if texts else words("rules.no_prompt")
     sections = (
@@ -373,9 +373,9 @@ def weight_tables(plan: ScoringPlan, words: Language) -> Iterator[tuple[str, b.T
         yield title, b.Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
 
 
-def _changelog(book: SeasonIndex) -> b.Page:
+def _changelog(index: SeasonIndex) -> b.Page:
     """The scoring plans of the package and the season's own, newest first, each compared with the one before it."""
-    words, own = book.words, book.run.scoring
+    words, own = index.words, index.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]
     if own.version not in {plan.version for plan in plans}:
         plans.append(own)

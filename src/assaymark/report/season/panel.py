@@ -28,20 +28,20 @@ REASONS: Final = {
 """The key of the words for each reason of a blinding audit line."""
 
 
-def panel_page(book: SeasonIndex) -> b.Page:
+def panel_page(index: SeasonIndex) -> b.Page:
     """The page of the panel; agents are always in alphabetical order."""
-    words, judges = book.words, book.run.plan.panel
+    words, judges = index.words, index.run.plan.panel
     families = {judge.family for judge in judges}
-    shared = sorted(families & {agent.family for agent in book.agents.values()})
+    shared = sorted(families & {agent.family for agent in index.agents.values()})
     panel = words(
         "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
         families=words("panel.families", n=len(families), few=words.few(len(families))),
     )  # fmt: skip
     conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
-    preference, changes, floors = preference_table(book), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
+    preference, changes, floors = preference_table(index), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     # The judges' agreement on bands, over records of single periods.
-    item, ends = book.one("season.kappa"), ""
-    measured_at = book.link(item)
+    item, ends = index.get("season.kappa"), ""
+    measured_at = index.href(item)
     if not known(item):
         kappa = words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
     else:
@@ -50,15 +50,15 @@ def panel_page(book: SeasonIndex) -> b.Page:
         kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
     # The change of each agent's total without each judge; for agents that share a tier only the maximum.
     most, undefined = dict[str, float](), words("state.not defined")
-    for agent in book.agents if len(judges) > 1 else ():
-        moved = {judge.name: _without(book, agent, judge.name) for judge in judges}
-        if not book.shown(agent):
+    for agent in index.agents if len(judges) > 1 else ():
+        moved = {judge.name: _without(index, agent, judge.name) for judge in judges}
+        if not index.shown(agent):
             moves = ((name, abs(change)) for name, change in moved.items() if change is not None)
             most |= {name: max(size, most.get(name, 0.0)) for name, size in moves}
         elif any(change is not None for change in moved.values()):
             changes.append((clean(agent, 60), *(
                 b.Linked(undefined if change is None else words.number(change, 1, sign=True),
-                         book.link(book.one("season.without", agent=agent, judge=name)))
+                         index.href(index.get("season.without", agent=agent, judge=name)))
                 for name, change in moved.items()
             )))  # fmt: skip
     if most:
@@ -69,19 +69,19 @@ def panel_page(book: SeasonIndex) -> b.Page:
     without = b.Table(heads, tuple(changes), frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
     # The floors: of the panel on one record, of each judge, and of each agent on identical input.
     names = [("noise", "of", "panel"), *(("judge_noise", "judge", judge.name) for judge in judges)]
-    for kind, label, name in (*names, *(("noise", "of", name) for name in book.agents)):
-        if (floor := book.one(f"season.{kind}", **{label: name})) is None:
+    for kind, label, name in (*names, *(("noise", "of", name) for name in index.agents)):
+        if (floor := index.get(f"season.{kind}", **{label: name})) is None:
             continue
         value = words("noise.points", value=floor.value) if known(floor) else words.term("state", floor.state)
         freedom = part_of(floor, "freedom")
         rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
-        floors.append((who, b.Linked(value, book.link(floor)), rests))
+        floors.append((who, b.Linked(value, index.href(floor)), rests))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
-    records = b.Linked(words("panel.records"), f"{book.up}{SEASON_RECORDS}") if book.run.records else ""
-    jury, agreed = _tables(book)
+    records = b.Linked(words("panel.records"), f"{index.up}{SEASON_RECORDS}") if index.run.records else ""
+    jury, agreed = _tables(index)
     tables = (
         b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
                 (table,) if table else ())
@@ -94,69 +94,69 @@ def panel_page(book: SeasonIndex) -> b.Page:
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
             b.Section("agreement", words("agreement.title"), open_, (agreed, b.Prose(words("agreement.note")))),
-            *people_sections(book), *tables,
-            b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
+            *people_sections(index), *tables,
+            b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(index), *b.notes((records,)))),
         ),
         here="panel", styles=("season-tables.css", "season-panel.css", "judges.css"),
     )  # fmt: skip
 
 
-def _tables(book: SeasonIndex) -> Iterator[b.Table]:
+def _tables(index: SeasonIndex) -> Iterator[b.Table]:
     """The judges of the panel; and the spread of their composites for each agent."""
-    words, rows = book.words, list[tuple[b.Inline, ...]]()
-    verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
+    words, rows = index.words, list[tuple[b.Inline, ...]]()
+    verbose = any(index.get("season.verbosity", judge=judge.name) for judge in index.run.plan.panel)
 
     def value(item: Measurement | None, missing: str = words("state.not measured")) -> str:
-        return b.Linked(missing if item is None else measured(item, words), book.link(item))
+        return b.Linked(missing if item is None else measured(item, words), index.href(item))
 
-    for judge in book.run.plan.panel:
+    for judge in index.run.plan.panel:
         kind = "human" if judge.human else "reference" if judge.built_in else "model"
         invalid, alone, verbosity = (
-            book.one(f"season.{name}", judge=judge.name) for name in ("invalid", "alone", "verbosity")
+            index.get(f"season.{name}", judge=judge.name) for name in ("invalid", "alone", "verbosity")
         )
         bad = words("state.not measured") if invalid is None else words.term("state", invalid.state)
         if known(invalid):
             wrong = words.amount(round(invalid.value * invalid.n))
             bad = words("panel.invalid", bad=wrong, n=words.amount(invalid.n))
         # A path with a scheme or a host is not linked, because a site has no external links.
-        sheet = book.run.sheets.get(judge.name, "")
+        sheet = index.run.sheets.get(judge.name, "")
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
         cells: list[b.Inline] = [
             (clean(judge.name, 60), b.small(words("panel.family", family=clean(judge.family, 60)))),
             (clean(judge.model, 80), b.small(words(f"panel.kind.{kind}"))), words.amount(judge.trials),
-            b.Linked(words("panel.open"), book.up + sheet) if sheet else b.Styled(words("panel.no_datasheet"), "un"),
-            b.Linked(bad, book.link(invalid)), value(alone),
+            b.Linked(words("panel.open"), index.up + sheet) if sheet else b.Styled(words("panel.no_datasheet"), "un"),
+            b.Linked(bad, index.href(invalid)), value(alone),
         ]  # fmt: skip
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
     yield b.Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
     rows = []
-    for agent in book.agents:
-        row, ends = book.rows.get(agent), book.judged(agent, "season.composite")
+    for agent in index.agents:
+        row, ends = index.rows.get(agent), index.judged(agent, "season.composite")
         numbers: list[b.Inline] = [b.Styled(words("board.ungraded"), "un"), "", ""]
         if row is not None and row.agreement is not None and ends is not None:
-            to = f"{book.pages[agent]}#graded"
+            to = f"{index.pages[agent]}#graded"
             numbers = [b.Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
         absent = words("agreement.absent", judges=words.names(row.absent)) if row is not None and row.absent else ""
-        strip = drawn(book, book.run.decided.place(agent).level, judged_points(book, agent))
-        name = b.Linked(clean(agent, 60), book.pages[agent])
+        strip = drawn(index, index.run.decided.place(agent).level, judged_points(index, agent))
+        name = b.Linked(clean(agent, 60), index.pages[agent])
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
-    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
+    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(index),
                  words("agreement.band"))  # fmt: skip
     points = []
-    for at, judge in enumerate(book.run.plan.panel):
-        given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
+    for at, judge in enumerate(index.run.plan.panel):
+        given = [(agent, value) for agent in index.agents for value, who in judged_points(index, agent) if who == at]
         scores = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
         points += [JudgeWords(at, clean(judge.name, 60), scores)] if scores else []
     yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
                   columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 
-def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
+def people_sections(index: SeasonIndex) -> Iterator[b.Section]:
     """The agreement of each judge with people on a sample of periods, and that of two people; empty without people."""
-    words, rows = book.words, list[tuple[b.Inline, ...]]()
-    sample, two = (book.one(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
+    words, rows = index.words, list[tuple[b.Inline, ...]]()
+    sample, two = (index.get(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
     if sample is None or two is None:
         return
 
@@ -172,13 +172,13 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
         text = state_words(item, words)
         if item.value is not None:
             text = stated({"estimate": item.value, "low": item.low, "high": item.high})
-        return book.to(item, text)
+        return index.link(item, text)
 
     detail = sample.detail
     sentences = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
     sentences += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
-    for judge in book.run.plan.panel:
-        if (item := book.one("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
+    for judge in index.run.plan.panel:
+        if (item := index.get("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
     icc = part_of(two, "icc")
@@ -192,10 +192,10 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
 # --- do judges favour their own family? -------------------------------------------------------------------------------
 
 
-def preference_table(book: SeasonIndex) -> b.Table | None:
+def preference_table(index: SeasonIndex) -> b.Table | None:
     """Each judge on its own family and on others, in points above the panel median; None without a difference."""
-    words = book.words
-    items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
+    words = index.words
+    items = [(judge, index.get("season.self_preference", judge=judge.name)) for judge in index.run.plan.panel]
     if not any(known(item) for _, item in items):
         return None
     rows = list[tuple[b.Inline, ...]]()
@@ -211,11 +211,11 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
             reading = words("preference.none")
         elif item.low is None or item.high is None:
             # The change of its family's totals without it; within a tier that would reveal totals.
-            mine = [one.name for one in book.agents.values() if one.family == judge.family and book.shown(one.name)]
+            mine = [one.name for one in index.agents.values() if one.family == judge.family and index.shown(one.name)]
             moved = [
                 words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
                 for name in mine
-                if (change := _without(book, name, judge.name)) is not None
+                if (change := _without(index, name, judge.name)) is not None
             ]
             size = words("preference.large", points=LARGE) if large else ""
             reading = " ".join(filter(None, (size, words("preference.open", n=n), *moved[:3])))
@@ -233,10 +233,10 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
             words("state.not defined") if value is None else words.number(value, 1, sign=True)
             for value in (part_of(item, "own"), part_of(item, "others"), gap)
         ]
-        link = book.link(item)
+        link = index.href(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
         rows.append((clean(judge.name, 60), *points[:2], shown, interval, reading))
-    levels = (one.level for one in book.every("season.self_preference") if one.level)
+    levels = (one.level for one in index.all("season.self_preference") if one.level)
     level = words("preference.interval", level=words.percent(next(levels, 0.95), 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
@@ -244,32 +244,32 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
     return b.Table(heads, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
-def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
+def _without(index: SeasonIndex, agent: str, judge: str) -> float | None:
     """The change of an agent's total if one judge is left out; None if either total is missing."""
-    without, row = book.value("season.without", agent=agent, judge=judge), book.rows.get(agent)
+    without, row = index.value("season.without", agent=agent, judge=judge), index.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
 
 
 # --- could judges identify the author of a record? --------------------------------------------------------------------
 
 
-def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
+def blinding_blocks(index: SeasonIndex) -> tuple[b.Block, ...]:
     """The audit of the blinding over all records, and the share of correct author guesses by judges."""
-    words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
-    for line in book.run.blinding:
+    words, counts, sums = index.words, Counter[tuple[str, str, str]](), Counter[str]()
+    for line in index.run.blinding:
         counts[line.name, line.state, line.why] += line.count
         sums[line.state] += line.count
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
     asked = []
-    for name, item in ((one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel):
+    for name, item in ((one.name, index.get("season.author_probe", judge=one.name)) for one in index.run.plan.panel):
         # The share of correct author guesses of a judge, and that by chance.
         judge = clean(name, 60)
         if not known(item):
             state = [] if item is None else [words.term("state", item.state)]
             asked += [words("probe.state", judge=judge, state=one) for one in state]
             continue
-        chance = part_of(item, "chance") or 1 / max(len(book.agents), 1)
+        chance = part_of(item, "chance") or 1 / max(len(index.agents), 1)
         hits = int(part_of(item, "hits") or round(item.value * item.n))
         ends = limits(item, lambda low, high: words.range(f"{100 * low:.0f}", words.percent(high, 0)),
                       words("state.no interval"))  # fmt: skip

@@ -22,40 +22,40 @@ from assaymark.text import clean, count, number, percent, span
 # --- would one judge have said the same? Counts and correlations only, never which agent it ranks first ---------------
 
 
-def single_section(book: RunIndex) -> b.Section:
+def single_section(index: RunIndex) -> b.Section:
     """The discoveries and the rankings of each judge alone, compared with the panel's."""
-    singles = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
-    panel, alone = book.one("panel.discoveries"), [m.value for m in singles if m.value is not None]
+    singles = sorted(index.all("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
+    panel, alone = index.get("panel.discoveries"), [m.value for m in singles if m.value is not None]
     rows, note = [], ""
     for item, title in (*((m, clean(m.labels.get("judge", ""), 80)) for m in singles), (panel, "The whole panel")):
         if item is None:
             continue
-        of = book.says(item, lambda m: f"{count(round(m.value))}{t.count_in(m, 'family', '', ' of ')}")
+        of = index.linked(item, lambda m: f"{count(round(m.value))}{t.count_in(m, 'family', '', ' of ')}")
         both = (t.count_in(item, "overlap"), count(only_alone(item))) if known(item) and item is not panel else ("", "")
         rows.append((title, of, *both))
     if known(panel):
         above = sum(value > panel.value for value in alone)
         lead = f"{words(above)} of {words(len(alone))} find more than the panel, and " if above else ""
         note = (
-            f"Significant after Holm at α {t.alpha(book.study.inference.alpha)}, by a cluster t weighted by records, "
+            f"Significant after Holm at α {t.alpha(index.study.inference.alpha)}, by a cluster t weighted by records, "
             "over all differences on the dimensions; it decides no claim. More findings of one judge are no evidence "
             f"of more differences between agents: {lead}what one judge alone finds is not supported."
         )
     heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
     discoveries = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
     group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if singles else None
-    pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in book.every("single.rho")})
+    pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in index.all("single.rho")})
     orders = [
-        (book.title(d), *(book.shown("single.rho", dimension=d, a=judge, b=other) for judge, other in pairs))
-        for d in book.dimensions
-        if book.every("single.rho", dimension=d)
+        (index.title(d), *(index.linked_value("single.rho", dimension=d, a=judge, b=other) for judge, other in pairs))
+        for d in index.dimensions
+        if index.all("single.rho", dimension=d)
     ]
     names = (f"{clean(judge, 40)} and {clean(other, 40)}" for judge, other in pairs)
     rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
                 "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
     # The lead, in one or two sentences computed from the numbers.
-    correlated, counts = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
-    every, sentences = (*book.every("single.rho"), *book.every("single.discoveries")), []
+    correlated, counts = index.known("single.rho", dimension=AGGREGATE), index.known("single.discoveries")
+    every, sentences = (*index.all("single.rho"), *index.all("single.discoveries")), []
     if not correlated and not counts:
         sentences.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
     if correlated:
@@ -86,37 +86,37 @@ def only_alone(item: Measurement) -> int:
 # --- which ranks are possible? Simultaneous rank intervals on every score, and resampled ranks ------------------------
 
 
-def ranks_section(book: RunIndex) -> b.Section:
+def ranks_section(index: RunIndex) -> b.Section:
     """Possible ranks on every score, and resampled ranks. Agents that share a tier have no share of resamples."""
-    top = [clean(agent, 80) for agent in book.summary.top_set.get(AGGREGATE, ())]
-    every = len(top) == len(book.agents) and len(top) > 2
+    top = [clean(agent, 80) for agent in index.summary.top_set.get(AGGREGATE, ())]
+    every = len(top) == len(index.agents) and len(top) > 2
     answer = f"On the overall score {'every agent' if every else f'any of {t.listing(top)}'} can rank first."
     if len(top) < 2:
         answer = f"On the overall score only {top[0]} can rank first." if top else (
             "No ranks follow: no order was put to a test."
         )  # fmt: skip
-    scores, possible = [d for d in book.dimensions if d in book.summary.ranks], None
-    if scores and len(book.agents) > 1:  # agents alphabetical, ranks as lowest to highest
+    scores, possible = [d for d in index.dimensions if d in index.summary.ranks], None
+    if scores and len(index.agents) > 1:  # agents alphabetical, ranks as lowest to highest
         ranks = tuple(
-            (clean(agent, 60), *(t.ordinal_span(*book.summary.ranks[d][agent]) for d in scores))
-            for agent in sorted(book.summary.ranks[scores[0]])
+            (clean(agent, 60), *(t.ordinal_span(*index.summary.ranks[d][agent]) for d in scores))
+            for agent in sorted(index.summary.ranks[scores[0]])
         )
-        possible = b.Table((f"Rank of {count(len(ranks))}", *map(book.title, scores)), ranks, summary="")
-    firsts, placed, places = book.known("rank.first", dimension=AGGREGATE), rank_shares(book), len(book.agents)
+        possible = b.Table((f"Rank of {count(len(ranks))}", *map(index.title, scores)), ranks, summary="")
+    firsts, placed, places = index.known("rank.first", dimension=AGGREGATE), rank_shares(index), len(index.agents)
     if not firsts or not placed:
         return b.section("ranks", "Which ranks are possible?", answer, possible)
-    ranked, agents = ranked_alone(book, AGGREGATE), [*placed, *(agent for agent in book.agents if agent not in placed)]
+    ranked, order = ranked_alone(index, AGGREGATE), [*placed, *(agent for agent in index.agents if agent not in placed)]
     rows: list[RankRow] = [
         (clean(agent, 60), placed[agent], ranked[agent].ranks[0], ranked[agent].level) for agent in placed
     ]
-    rows += [(clean(agent, 60), None, 0, "no-claim") for agent in agents[len(placed) :]]
+    rows += [(clean(agent, 60), None, 0, "no-claim") for agent in order[len(placed) :]]
     heads, body, texts, values = place_heads(places), [], [], []
-    for agent, (name, drawn, *_) in zip(agents, rows, strict=True):
+    for agent, (name, drawn, *_) in zip(order, rows, strict=True):
         cells: list[Inline] = [b.HATCHED] * len(heads)
         if drawn is not None:
             shares = binned(drawn, places)
             first, *others = map(percent, shares)
-            cells = [book.to(book.one("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
+            cells = [index.link(index.get("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
             in_words = (f"rank {head} in {percent(part)}" for head, part in zip(heads, shares, strict=True) if part > 0)
             texts.append(f"{name}: {', '.join(in_words)}")
         body.append((name, *cells))
@@ -138,12 +138,12 @@ def ranks_section(book: RunIndex) -> b.Section:
     return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
-def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
+def rank_shares(index: RunIndex) -> dict[str, tuple[float, ...]]:
     """The share of resamples in which each agent alone in its tier has each rank, in rank order; only that of the first
     rank if no others were measured."""
     by_agent = {}
-    for agent in ranked_alone(book, AGGREGATE):
-        item = book.one("rank.first", dimension=AGGREGATE, agent=agent)
+    for agent in ranked_alone(index, AGGREGATE):
+        item = index.get("rank.first", dimension=AGGREGATE, agent=agent)
         if known(item):
             shares = item.detail.get("shares")
             values = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
@@ -160,44 +160,44 @@ def draws_words(items: Sequence[Measurement]) -> str:
 # --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
 
 
-def stability_section(book: RunIndex, outside: b.Group) -> b.Section:
+def stability_section(index: RunIndex, outside: b.Group) -> b.Section:
     """Counts by score, overall pairs without each family, rank correlations, and the held-out judge."""
-    rows, overall = [], significant(book)
-    for dimension in book.dimensions:
-        if verdicts := book.on(dimension, "pair"):
-            resolved = significant(book, dimension)
+    rows, overall = [], significant(index)
+    for dimension in index.dimensions:
+        if verdicts := index.on(dimension, "pair"):
+            resolved = significant(index, dimension)
             states = [v.stability.state for v in resolved if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
-            rows.append((book.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
+            rows.append((index.title(dimension), *map(count, (len(verdicts), len(resolved), *in_drops))))
     heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
-    families = sorted({m.labels["dropped"] for m in book.every("lofo.contrast", dimension=AGGREGATE)})
+    families = sorted({m.labels["dropped"] for m in index.all("lofo.contrast", dimension=AGGREGATE)})
 
     def drop(verdict: Verdict, family: str) -> str:
         high, low = verdict.claim.subjects
-        item = book.one("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
+        item = index.get("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
         if item is None or item.value is None:
             return "not comparable"
         return "turns" if item.value <= 0 else t.p_of(item) + t.p_of(item, "p_adjusted", ", adjusted ", "")
 
     pairs = sorted(
         (t.listing(sorted(clean(name, 60) for name in v.claim.subjects)), *(drop(v, family) for family in families),
-         family_words(book, v))
+         family_words(index, v))
         for v in overall
     )  # fmt: skip
-    dropped = sorted({m.labels["dropped"] for m in book.every("lofo.rho")})
+    dropped = sorted({m.labels["dropped"] for m in index.all("lofo.rho")})
     rho = [
-        (book.title(d), *(book.shown("lofo.rho", dimension=d, dropped=family) for family in dropped))
-        for d in book.dimensions
-        if book.every("lofo.rho", dimension=d)
+        (index.title(d), *(index.linked_value("lofo.rho", dimension=d, dropped=family) for family in dropped))
+        for d in index.dimensions
+        if index.all("lofo.rho", dimension=d)
     ]
-    level, judges = book.study.inference.alpha, len(book.study.families)
+    level, judges = index.study.inference.alpha, len(index.study.families)
     note = (
         "An order has to keep its sign and its significance without each of "
         f"{t.plural(judges, 'judge family', 'judge families')}: p of at most "
         f"{t.alpha(round(2 * level / min(max(2, judges), 3), 3))} and, after correction over all pairs, "
         f"{t.alpha(2 * level)}. A first rank whose pairs all keep the former needs no correction."
     )
-    undropped = book.every("lofo.rho", dimension=AGGREGATE)
+    undropped = index.all("lofo.rho", dimension=AGGREGATE)
     answer = "No difference on the overall score is significant."
     if judges < 2:
         answer = "Not measurable: one judge family, so none can be left out."
@@ -238,50 +238,50 @@ _COEFFICIENTS: Final = {
 }
 
 
-def agreement_section(book: RunIndex) -> b.Section:
+def agreement_section(index: RunIndex) -> b.Section:
     """Kappa by score against the gates, within formats and by pair of judges, and the use of the scale."""
-    ordered = _measured(book)
+    ordered = _measured(index)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
-        (book.title(d), *("not defined" if (value := t.real(m.detail.get("pairs", {}).get(name))) is None
+        (index.title(d), *("not defined" if (value := t.real(m.detail.get("pairs", {}).get(name))) is None
                           else number(value) for name in names))
         for d, m in ordered
     ]  # fmt: skip
     heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
-    order, by_format, rules = {name: at for at, name in enumerate(book.dimensions)}, [], Rules.of(book.study)
-    within = [m for m in book.every(KAPPA) if "format" in m.labels]
+    order, by_format, rules = {name: at for at, name in enumerate(index.dimensions)}, [], Rules.of(index.study)
+    within = [m for m in index.all(KAPPA) if "format" in m.labels]
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
     for item in within:
         few = item.state.startswith("too few") or item.value is None
-        kappa = book.to(item, f"{book.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
+        kappa = index.link(item, f"{index.kappa_words(item)} ({t.limits(item)})") if known(item) else "no number"
         permits = t.state_words(item) if few else t.AGREES[rules.status(item.value)]
         by_format.append((
-            book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60), kappa, count(item.n),
+            index.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60), kappa, count(item.n),
             t.count_in(item, "clusters", "not stated"), permits,
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
-        f"lowest {book.sign} gates."
+        f"lowest {index.sign} gates."
     )
-    named = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
+    named = ("Score", "Format", f"{index.sign} with interval", "n", "Clusters", "Agreement")
     table = b.Table(named, tuple(by_format), frozenset({2, 3, 4}), "", stacked=True)
     fold = b.Group("Show each score and format", (table,), folded="phone")
     formats = b.Group("Do they agree within each submission format?", (b.Prose(caption, "cap"), fold))
     # Correlations of each dimension by Campbell and Fiske's three kinds.
     traits = [
-        (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
-        for d in book.dimensions
-        if known(m := book.one("dimension.mtmm", dimension=d))
+        (index.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
+        for d in index.dimensions
+        if known(m := index.get("dimension.mtmm", dimension=d))
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
     # Other measures of the panel's agreement.
     body = []
     fleiss, overlap, alone, general, worth = (
-        book.one(name, dimension=AGGREGATE)
+        index.get(name, dimension=AGGREGATE)
         for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
     )
-    liking = book.one("panel.variance", dimension=AGGREGATE, part="judge x agent")
-    if fleiss is not None and book.study.rubric.coefficient == "kappa":
+    liking = index.get("panel.variance", dimension=AGGREGATE, part="judge x agent")
+    if fleiss is not None and index.study.rubric.coefficient == "kappa":
         body.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
     if overlap is not None:
         much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
@@ -313,23 +313,23 @@ def agreement_section(book: RunIndex) -> b.Section:
             "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return b.section(
-        "agreement", "Do the judges agree?", agreement_words(book),
-        kappa_figure(book), b.notes(body), agreement_table(book),
-        b.table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
+        "agreement", "Do the judges agree?", agreement_words(index),
+        kappa_figure(index), b.notes(body), agreement_table(index),
+        b.table_of(heads, pairs if names else (), len(names), f"{index.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
-        formats if by_format else None, _scale(book, ordered),
+        formats if by_format else None, _scale(index, ordered),
     )  # fmt: skip
 
 
-def _measured(book: RunIndex) -> list[tuple[str, Measurement]]:
+def _measured(index: RunIndex) -> list[tuple[str, Measurement]]:
     """The kappas of the scores: the overall score first, then by kappa in descending order."""
-    kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, dimension=d)) is not None]
     return sorted(kappas, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
 
 
-def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
+def _scale(index: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
     """Each judge's use of the marks; None for too many judges, or without contingency tables."""
-    judges, rows = [judge.name for judge in book.study.judges], []
+    judges, rows = [judge.name for judge in index.study.judges], []
     for dimension, item in ordered:
         # A judge's share of each mark, from the first contingency table that the judge is part of.
         tables, columns = item.detail.get("tables", {}), list[tuple[float, ...] | None]()
@@ -338,12 +338,12 @@ def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figu
             table: Sequence[Sequence[float]] = tables.get(name, ())
             sums = [sum(line) for line in (table if name.split("|")[0] == judge else zip(*table, strict=True))]
             columns.append(tuple(value / sum(sums) for value in sums) if sum(sums) else None)
-        rows.append((book.title(dimension), tuple(columns)))
+        rows.append((index.title(dimension), tuple(columns)))
     rows = [row for row in rows if any(row[1])]
     if not rows or len(judges) > POINTED:
         return None
-    low = int(book.study.scale[0])
-    marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
+    low = int(index.study.scale[0])
+    marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + index.study.rubric.categories))
     titles, texts, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
     for at, name in enumerate(titles):
         mostly = []
@@ -356,28 +356,28 @@ def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figu
     for row, shares_of in rows:
         for judge, shares in zip(titles, shares_of, strict=True):
             cells.append((f"{row}, {judge}", *(["no marks"] * len(marks) if shares is None else map(percent, shares))))
-    title = f"How each judge used the marks {book.study.scale_text}"
+    title = f"How each judge used the marks {index.study.scale_text}"
     wide, narrow = scale_use("scale", titles, rows, title, told(texts), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     table_ = b.Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
     return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(texts))
 
 
-def agreement_words(book: RunIndex) -> str:
+def agreement_words(index: RunIndex) -> str:
     """The lead of the section: enough, weak or too little agreement, score by score."""
-    kappas = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    kappas = [(d, m) for d in index.dimensions if (m := index.get(KAPPA, dimension=d)) is not None]
     if not kappas:
         return "Agreement was not measured."
     if all(m.value is None for _, m in kappas):
         return f"Agreement is {t.state_words(kappas[0][1])}."
     dimensions, parts = [d for d, _ in kappas if d != AGGREGATE], []
     by = {
-        s: [book.title(d) + _bracketed(book.gating_note(d)) for d in dimensions if book.status(d) == s]
+        s: [index.title(d) + _bracketed(index.gating_note(d)) for d in dimensions if index.status(d) == s]
         for s in ("publish", "methodology", "halt")
     }
     if AGGREGATE in dict(kappas):
-        decided = _bracketed(book.gating_note(AGGREGATE), f"{book.sign} ")
-        parts.append(f"On the overall score agreement is {t.AGREES[book.status(AGGREGATE) or 'halt']}{decided}.")
+        decided = _bracketed(index.gating_note(AGGREGATE), f"{index.sign} ")
+        parts.append(f"On the overall score agreement is {t.AGREES[index.status(AGGREGATE) or 'halt']}{decided}.")
     if dimensions:
         some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
         parts.append(f"{some} of {t.plural(len(dimensions), 'dimension')}: enough agreement.")
@@ -388,19 +388,19 @@ def agreement_words(book: RunIndex) -> str:
     return " ".join(parts)
 
 
-def agreement_table(book: RunIndex) -> b.Table | None:
+def agreement_table(index: RunIndex) -> b.Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None if none was measured."""
     rows = []
-    for dimension, item in _measured(book):
-        bootstrap, by, status = t.bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
+    for dimension, item in _measured(index):
+        bootstrap, by, status = t.bootstrap_of(item), index.gating_note(dimension), index.status(dimension)
         gate = t.AGREES[status] if status else "no gate"
         rows.append((
-            book.title(dimension), book.to(item, t.shown(item)), t.limits(item),
+            index.title(dimension), index.link(item, t.shown(item)), t.limits(item),
             span(*bootstrap) if bootstrap else "no interval", count(item.n),
-            t.count_in(item, "clusters", "not stated"), book.shown("kappa.fleiss", dimension=dimension),
-            book.shown("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
+            t.count_in(item, "clusters", "not stated"), index.linked_value("kappa.fleiss", dimension=dimension),
+            index.linked_value("redundancy", dimension=dimension), f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
-    heads = ("Score", book.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
+    heads = ("Score", index.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
     return b.table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
 
 
@@ -408,32 +408,32 @@ def _bracketed(note: str, sign: str = "") -> str:
     return f" ({sign}{note})" if note else ""
 
 
-def kappa_figure(book: RunIndex) -> b.Figure | None:
+def kappa_figure(index: RunIndex) -> b.Figure | None:
     """The kappa of every score with its intervals and the gates; None if none was measured."""
-    rows, texts, kappas = list[ForestRow](), [], _measured(book)
+    rows, texts, kappas = list[ForestRow](), [], _measured(index)
     if not kappas:
         return None
     for dimension, item in kappas:
-        gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
-        within = tuple(m.value for m in book.known(KAPPA, dimension=dimension)
+        gating, by, status = index.gating(dimension), index.gating_note(dimension), index.status(dimension)
+        within = tuple(m.value for m in index.known(KAPPA, dimension=dimension)
                        if "format" in m.labels and not m.state.startswith("too few"))  # fmt: skip
         own = gating.value if gating and "format" in gating.labels else None
-        rows.append((book.title(dimension), item, status, by, own, within))
+        rows.append((index.title(dimension), item, status, by, own, within))
         word = t.AGREES[status] if status else "no gate"
         words = f"{t.estimate(item)}, {word}" if known(item) else t.state_words(item)
         texts.append((rows[-1][0], words + _bracketed(by)))
-    gates = book.study.gates
+    gates = index.study.gates
     desc = "; ".join(f"{title}: {words}" for title, words in texts)
     title = "Agreement between judges on each score, against the gates"
-    wide, narrow = forest("kappa", rows, (gates.halt, gates.publish), title, desc, book.sign)
+    wide, narrow = forest("kappa", rows, (gates.halt, gates.publish), title, desc, index.sign)
     caption = (
-        f"{_COEFFICIENTS[book.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
+        f"{_COEFFICIENTS[index.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
         f"{count(max(m.n for _, m in kappas))} {clean(kappas[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
         "clusters. Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
     if any(within for *_, within in rows):
-        caption += f" Small circle: {book.sign} within one submission format."
+        caption += f" Small circle: {index.sign} within one submission format."
     if any(by for _, _, _, by, *_ in rows):
-        caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
-    values = b.Table(("Score", book.sign), tuple(texts))
+        caption += f" Upright stroke: the lowest {index.sign} within a format that has a gate of its own; it decides."
+    values = b.Table(("Score", index.sign), tuple(texts))
     return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)

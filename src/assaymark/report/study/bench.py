@@ -62,7 +62,7 @@ class SentenceRecord:
     href: str
 
 
-def checkable(book: RunIndex, verdict: Verdict) -> SentenceRecord:
+def checkable(index: RunIndex, verdict: Verdict) -> SentenceRecord:
     """The record of one verdict."""
     level, supported, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
@@ -74,12 +74,12 @@ def checkable(book: RunIndex, verdict: Verdict) -> SentenceRecord:
         if worse:
             fixes = [f"Not supported without a condition under {t.listing(worse, last='or')}."]
     elif not supported and kind == "first":  # one agent's own fields would show that it leads
-        fixes = [checks.fix_words(book, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
+        fixes = [checks.fix_words(index, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
     else:
-        fixes = [checks.fix_words(book, name, verdict) for name in checks.binding(verdict)]
+        fixes = [checks.fix_words(index, name, verdict) for name in checks.binding(verdict)]
     # The five gates up to the one that stops; for an unsupported sentence only words that fit both directions.
     by_gate: list[list[checks.Check]] = [[] for _ in GATES]
-    for check in checks.checked(book, verdict)[0]:
+    for check in checks.checked(index, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
     steps = list[SentenceGate]()
     for at, mine in enumerate(by_gate):
@@ -90,38 +90,38 @@ def checkable(book: RunIndex, verdict: Verdict) -> SentenceRecord:
         state = next((effect for effect in ("stops", "condition") if effect in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
         # For a gate that is passed, the text of its first check.
-        words = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
+        body = "; ".join(_short(check) for check in mine if check.effect == state and state) or (
             str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
         )
-        strip, line, item = None, "", book.gating(verdict.claim.dimension) if at == 0 else None
+        strip, line, item = None, "", index.gating(verdict.claim.dimension) if at == 0 else None
         if known(item):
-            gates = book.study.gates
+            gates = index.study.gates
             cuts = ((gates.halt, f"{gates.halt:g}", True), (gates.publish, f"{gates.publish:g}", False))
             low = min(0.0, item.value, gates.halt if item.low is None else item.low)
             strip = Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
             if kind != "cell":
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-                line = f"{book.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
+                line = f"{index.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
         if at == 0:
-            steps.append(SentenceGate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
+            steps.append(SentenceGate(state, line or body, strip, "" if item is None else index.links.get(item.id, "")))
         elif at == 4:
             own = state if any(check.effect and check.name == "Judges’ own tests" for check in mine) else ""
             people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
-            line = "; ".join((checks.own_tests_words(book), *people)) if own or not state else words
-            strip = own_tests_strip(book, "q" if checks.failed_judges(book) else "p")
-            steps.append(SentenceGate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
+            line = "; ".join((checks.own_tests_words(index), *people)) if own or not state else body
+            strip = own_tests_strip(index, "q" if checks.failed_judges(index) else "p")
+            steps.append(SentenceGate(state, line, strip, "datasheets.html" if index.run.datasheets else ""))
         else:
-            strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
-            line, items = "; ".join(filter(None, (line, words if state or not line else ""))), list[_Towards]()
+            strip, line = _measured(index, verdict, at, mark) if supported else (None, "")
+            line, items = "; ".join(filter(None, (line, body if state or not line else ""))), list[_Towards]()
             if supported and at == 2:
-                items = [o for f in book.study.families for o in _pairs(book, verdict, "lofo.contrast", dropped=f)]
+                items = [o for f in index.study.families for o in _pairs(index, verdict, "lofo.contrast", dropped=f)]
             elif supported:
-                items = _pairs(book, verdict, "contrast" if at == 1 else "length.contrast")
-            steps.append(SentenceGate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
+                items = _pairs(index, verdict, "contrast" if at == 1 else "length.contrast")
+            steps.append(SentenceGate(state, line, strip, index.links.get(items[0][1].id, "") if items else ""))
     return SentenceRecord(
         level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if supported else "",
-        tuple(prose(text, 400) for text in conditions if text) if supported else (), built_in_words(book, verdict),
-        tuple(dict.fromkeys(fixes))[:2], tuple(steps), book.claims.get(verdict.claim.id, ""),
+        tuple(prose(text, 400) for text in conditions if text) if supported else (), built_in_words(index, verdict),
+        tuple(dict.fromkeys(fixes))[:2], tuple(steps), index.claims.get(verdict.claim.id, ""),
     )  # fmt: skip
 
 
@@ -143,23 +143,23 @@ _Towards = tuple[float, KnownValue]
 """A difference, positive if the agent that a sentence names first is ahead, and its measurement."""
 
 
-def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_Towards]:
+def _pairs(index: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_Towards]:
     """The differences that a supported sentence is based on."""
     claim, pairs = verdict.claim, list[_Towards]()
-    lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
+    lead, rest = claim.subjects[0], claim.subjects[1:] or [peer for peer in index.agents if peer != claim.subjects[0]]
     for other in rest:
-        item = book.contrast(claim.dimension, lead, other, name, **labels)
+        item = index.contrast(claim.dimension, lead, other, name, **labels)
         if known(item):
             pairs.append((item.value if item.labels["high"] == lead else -item.value, item))
     return pairs
 
 
-def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
+def _measured(index: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
     """The strip and the line of a supported sentence at the second, third or fourth gate."""
     kind = kind_of(verdict.claim)
     zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)
     if at == 1:
-        contrasts = _pairs(book, verdict, "contrast")
+        contrasts = _pairs(index, verdict, "contrast")
         if not contrasts:
             return None, ""
         value, item = min(contrasts, key=lambda pair: pair[0])
@@ -167,30 +167,30 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         point = _point(item, sign)
         ends = [value, *(end for end in point[1:] if end is not None)]
         if kind == "within":
-            margin = book.study.inference.margin * 4
+            margin = index.study.inference.margin * 4
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
         gap = t.gap_words(item, sign).replace(" points", "")
         # The p-value without judges from the agents' own makers.
-        ps = [q for _, m in _pairs(book, verdict, "recusal.contrast") if (q := t.part_of(m, "p")) is not None]
+        ps = [q for _, m in _pairs(index, verdict, "recusal.contrast") if (q := t.part_of(m, "p")) is not None]
         p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
-        every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
+        every = (_pairs(index, verdict, "lofo.contrast", dropped=family) for family in index.study.families)
         drops = [min(value for value, _ in contrasts) for contrasts in every if contrasts]
         if not drops or kind == "within":
             return None, ""
         points = tuple((round(drop, 3), None, None) for drop in drops)
         line = f"{', '.join(map(t.signed, drops))}; all above 0 needed"
         return Strip(strip_axis(drops, 0.0), zero, points, mark * len(points)), line
-    shares = [share for agent in (verdict.claim.subjects if len(verdict.claim.subjects) > 1 else book.agents)
-              if (share := book.value("terse.share", agent=agent)) is not None]  # fmt: skip
+    shares = [share for agent in (verdict.claim.subjects if len(verdict.claim.subjects) > 1 else index.agents)
+              if (share := index.value("terse.share", agent=agent)) is not None]  # fmt: skip
     if not shares:
         return None, ""
-    cells, most = book.study.cells, max(shares)
+    cells, most = index.study.cells, max(shares)
     cut = percent(cells.terse_share)
-    failing = any(c.outcome in ("failed", "verbosity-bias") for c in controls(book))
+    failing = any(c.outcome in ("failed", "verbosity-bias") for c in controls(index))
     line = f"{percent(most)} of the texts under {cells.terse_tokens} words; {cut} allowed"
     line += "" if failing or mark != "p" else "; planted texts pass"
     point = (round(most, 3), None, None)
@@ -198,15 +198,15 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
     return Strip((0.0, 1.0), ((cells.terse_share, cut, False),), (point,), "q" if bad else "p"), line
 
 
-def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
+def own_tests_strip(index: RunIndex, mark: str) -> Strip | None:
     """A strip of the judges' values in the test that the plan limits, with the limit."""
-    limits = book.study.datasheets
-    failed = [failure.partition(" ")[0] for named in checks.failed_judges(book).values() for failure in named]
+    limits = index.study.datasheets
+    failed = [failure.partition(" ")[0] for named in checks.failed_judges(index).values() for failure in named]
     name = next((test for test in (*failed, *(limits.set if limits else ())) if test in checks.TESTS), None)
     if limits is None or name is None or name not in limits.set:
         return None
     measured, _, side = checks.TESTS[name]
-    items = [checks.own_test(book, measured, judge.name) for judge in book.study.judges]
+    items = [checks.own_test(index, measured, judge.name) for judge in index.study.judges]
     values = [round(m.value, 3) for m in items if known(m)]
     if not values:
         return None
@@ -219,37 +219,37 @@ def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
 # --- the data ---------------------------------------------------------------------------------------------------------
 
 
-def about_agents(book: RunIndex) -> tuple[Verdict, ...]:
+def about_agents(index: RunIndex) -> tuple[Verdict, ...]:
     """The verdicts that the bench can show: all except those about control texts."""
-    return tuple(v for v in ordered_verdicts(book) if kind_of(v.claim) != "cell")
+    return tuple(v for v in ordered_verdicts(index) if kind_of(v.claim) != "cell")
 
 
-def flip_words(book: RunIndex) -> str:
+def flip_words(index: RunIndex) -> str:
     """The reason why the sign flip test cannot reject with so few clusters, if it was run: its minimum p-value."""
-    contrasts = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
+    contrasts = [item for item in index.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
     most = max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0)
-    if not most or not any(v.fragility for v in book.run.verdicts):
+    if not most or not any(v.fragility for v in index.run.verdicts):
         return ""
-    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.study.inference.alpha
+    pairs, least, level = len(index.on(AGGREGATE, "pair")), 2.0 ** (1 - most), index.study.inference.alpha
     return (
         f"With {t.plural(most, 'cluster')} this test cannot reject: {t.p_words(least)} at least, after correction over "
         f"{t.plural(pairs, 'pair')} {t.p_words(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
     )
 
 
-def tally(book: RunIndex, rule: str = "") -> list[int]:
+def tally(index: RunIndex, rule: str = "") -> list[int]:
     """Count the claims at each level, under the locked rule or another one. A rule that cannot reject supports none."""
-    verdicts = book.run.verdicts
+    verdicts = index.run.verdicts
     if rule and not any(rule in v.fragility for v in verdicts):
         return [0, 0, len(verdicts)]
     levels = [v.fragility.get(rule, v.publication_level) if rule else v.publication_level for v in verdicts]
     return [levels.count(level) for level in t.LEVELS]
 
 
-def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
+def bench_data(index: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
     """The data of the bench's script: the sentences on the scores that ``pages`` assigns to ``path``. Agents and scores
     are referred to by index."""
-    dimensions, agents = list(pages), book.agents
+    dimensions, agents = list(pages), index.agents
     texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
 
     def place(value: Any, into: dict[str, int] = texts) -> int:
@@ -269,15 +269,15 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
 
     place("")  # for missing links
     # Every alternative to the locked rule: its id, its words, and why it cannot reject.
-    rules = sorted({name for v in book.run.verdicts for name in v.fragility})
+    rules = sorted({name for v in index.run.verdicts for name in v.fragility})
     others = [(name, rule_words(name), "") for name in rules]
-    if FLIP not in rules and (why := flip_words(book)):
+    if FLIP not in rules and (why := flip_words(index)):
         others.append((FLIP, rule_words(FLIP), why))
-    for verdict in about_agents(book):
+    for verdict in about_agents(index):
         kind, dimension = kind_of(verdict.claim), verdict.claim.dimension
         if pages.get(dimension) != path:
             continue
-        row, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
+        row, supported = checkable(index, verdict), verdict.publication_level != "no-claim"
         # For an unsupported sentence, neither text nor order may depend on its direction.
         names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
         places = [agents.index(name) for name in sorted(names)]
@@ -306,13 +306,13 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             # The agents of a template, in the order of the sentence.
             *([[agents.index(name) for name in names]] if supported else []),
         ]  # fmt: skip
-    source = t.copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
+    source = t.copied("#", "#", index.study.title or index.study.name, index.run.locked_at, index.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
         "scores": [[d, score_words(d)] for d in dimensions],
         "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
-        "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
-                                      *([name, sentence, why, tally(book, name)] for name, sentence, why in others)],
+        "records": records, "rules": [["", "the preregistered rule", "", tally(index)],
+                                      *([name, sentence, why, tally(index, name)] for name, sentence, why in others)],
         "copy": source if copying else "",
         "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
@@ -321,37 +321,37 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
 # --- the pages --------------------------------------------------------------------------------------------------------
 
 
-def names_allowed(book: RunIndex) -> bool:
+def names_allowed(index: RunIndex) -> bool:
     """True if agents may be named in the heading and copied: unless only the judges are built in."""
-    judges, agents = all_built_in(book)
+    judges, agents = all_built_in(index)
     return agents or not judges
 
 
-def all_built_in(book: RunIndex) -> tuple[bool, bool]:
+def all_built_in(index: RunIndex) -> tuple[bool, bool]:
     """Two flags: all judges are built in, and all agents are built in."""
-    run = book.run
+    run = index.run
     graders, makers = {planted.name for planted in run.reference_panel}, {agent.name for agent in run.reference_agents}
-    agents = {agent.name for agent in run.study.agents} or set(book.agents)
+    agents = {agent.name for agent in run.study.agents} or set(index.agents)
     return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
 
-def benches(book: RunIndex) -> dict[str, str]:
+def benches(index: RunIndex) -> dict[str, str]:
     """The page of the bench for each score: one page for all scores if there are few enough sentences."""
-    scored, several = [d for d in book.dimensions if book.on(d)], len(about_agents(book)) > MOST
-    if book.run.table is not None:
+    scored, several = [d for d in index.dimensions if index.on(d)], len(about_agents(index)) > MOST
+    if index.run.table is not None:
         return {d: f"sentences-{at:03d}.html" if several else "sentences.html" for at, d in enumerate(scored, 1)}
     return {d: f"sentences-{at:03d}.html" if at and several else "index.html" for at, d in enumerate(scored)}
 
 
-def first_scores(book: RunIndex) -> dict[str, str]:
+def first_scores(index: RunIndex) -> dict[str, str]:
     """The pages with a bench, each with the first of its scores."""
-    return {path: dimension for dimension, path in reversed(benches(book).items())}
+    return {path: dimension for dimension, path in reversed(benches(index).items())}
 
 
-def bench(book: RunIndex, path: str) -> Markup:
+def bench(index: RunIndex, path: str) -> Markup:
     """The bench of one page: opened at the first supported pair on the overall score, else at the first sentence."""
-    order, every, copying = {"pair": 0, "first": 1, "within": 2}, about_agents(book), names_allowed(book)
-    pages, study, run = benches(book), book.study, book.run
+    order, every, copying = {"pair": 0, "first": 1, "within": 2}, about_agents(index), names_allowed(index)
+    pages, study, run = benches(index), index.study, index.run
 
     def rank(verdict: Verdict) -> tuple[int, bool, int]:
         claim = verdict.claim
@@ -365,21 +365,21 @@ def bench(book: RunIndex, path: str) -> Markup:
     kind, names = kind_of(verdict.claim), verdict.claim.subjects
     if verdict.publication_level == "no-claim" or kind == "within":
         names = tuple(sorted(names))
-    other = names[1] if len(names) > 1 else next((agent for agent in book.agents if agent != names[0]), names[0])
-    entry, data = checkable(book, verdict), bench_data(book, pages, path, copying)
+    other = names[1] if len(names) > 1 else next((agent for agent in index.agents if agent != names[0]), names[0])
+    entry, data = checkable(index, verdict), bench_data(index, pages, path, copying)
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
     listed: dict[str, list[tuple[Level, str, str]]] = {}
     for claim, level in ((v.claim, v.publication_level) for v in every):
         words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
-        row = (level, prose(words, 400), book.claims.get(claim.id, ""))
+        row = (level, prose(words, 400), index.claims.get(claim.id, ""))
         listed.setdefault(claim.dimension, []).append(row)
     condition = " ".join(filter(None, (entry.built_in, *entry.also)))
     copy = t.copied(entry.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
     return Markup(
         environment().get_template("bench.html").render(
-            agents=[(name, clean(name, 80)) for name in book.agents],
+            agents=[(name, clean(name, 80)) for name in index.agents],
             chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=entry,
             relations=RELATIONS | {"within": f"scores within {study.inference.margin * 4:g} of"},
             gates=list(zip(GATES, entry.gates, strict=True)),
@@ -391,14 +391,14 @@ def bench(book: RunIndex, path: str) -> Markup:
     )  # fmt: skip
 
 
-def sentence_pages(book: RunIndex) -> Iterator[Page]:
+def sentence_pages(index: RunIndex) -> Iterator[Page]:
     """A page with a bench for each score that the first page does not cover."""
-    for path, dimension in first_scores(book).items():
+    for path, dimension in first_scores(index).items():
         if path != "index.html":
             title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."
             if path == "sentences.html":
                 title, lead = "Sentences", "Any sentence about these systems, with what decides it."
             yield Page(
-                path, title, lead, blocks=(bench(book, path),), up=Linked("Overview", "index.html"), here="overview",
+                path, title, lead, blocks=(bench(index, path),), up=Linked("Overview", "index.html"), here="overview",
                 styles=("bench.css",), scripts=("page.js", "bench.js"),
             )  # fmt: skip

@@ -83,42 +83,42 @@ def stopping(verdict: Verdict) -> tuple[str, ...]:
     return tuple(cap.field for cap in verdict.caps if cap.level == "no-claim" and not cap.lifted)
 
 
-def is_significant(book: RunIndex, verdict: Verdict) -> bool:
+def is_significant(index: RunIndex, verdict: Verdict) -> bool:
     """True if the test of a claim's difference rejects, regardless of later checks."""
     if kind_of(verdict.claim) == "within":
-        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.study.inference.alpha + LEVEL_SLACK
+        return verdict.p_adjusted is not None and verdict.p_adjusted <= index.study.inference.alpha + LEVEL_SLACK
     return verdict.stability is not None
 
 
-def significant(book: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
+def significant(index: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
     """The pairs of a score whose test rejects."""
-    return [v for v in book.on(dimension, "pair") if is_significant(book, v)]
+    return [v for v in index.on(dimension, "pair") if is_significant(index, v)]
 
 
-def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+def checked(index: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     """The checks of a claim up to the one that stops it, and the names of those after it. All unsupported first ranks
     have the same text: the check that stops one of them could otherwise reveal that this agent leads."""
 
     def build() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
-        rows, checks = [] if kind == "cell" else [*_rows(book, verdict)], list[Check]()
+        rows, checks = [] if kind == "cell" else [*_rows(index, verdict)], list[Check]()
         if kind == "cell":  # a claim about control texts
             cell = verdict.claim.subjects[0]
-            item = book.one("cell.agreement", cell=cell)
-            control = next((planted for planted in controls(book) if planted.cell == cell), None)
-            low = f"not every panel without one judge family sees the difference, or {book.sign} is too low"
+            item = index.get("cell.agreement", cell=cell)
+            control = next((planted for planted in controls(index) if planted.cell == cell), None)
+            low = f"not every panel without one judge family sees the difference, or {index.sign} is too low"
             agreed = _CELL_AGREED.get(verdict.agreement_status, low)
             if known(item):
-                agreed += f"; {book.sign} with the honest records {number(item.value)}"
+                agreed += f"; {index.sign} with the honest records {number(item.value)}"
             stable = verdict.stability_status == "stable"
             rows = [
-                ("Number of the rule", "", "not measured" if control is None else book.to(
+                ("Number of the rule", "", "not measured" if control is None else index.link(
                     control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.said}")),
-                ("Agreement", "agreement", book.to(item, agreed)),
+                ("Agreement", "agreement", index.link(item, agreed)),
                 ("Without any one judge family", "stability",
                  "holds without any one judge family" if stable else "depends on one of them"),
                 ("Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]),
-                *list(_further(book, verdict))[1:],
+                *list(_further(index, verdict))[1:],
             ]  # fmt: skip
         for name, field, text in rows:
             if checks and checks[-1].effect == "stops":
@@ -129,42 +129,42 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
             checks = [checks[0], Check("Difference", "no supported lead over every other agent", "stops")]
         return tuple(checks), tuple(name for name, _, _ in rows[len(checks) :])
 
-    return book.once(("checked", verdict.claim.id), build)
+    return index.once(("checked", verdict.claim.id), build)
 
 
-def _rows(book: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
+def _rows(index: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
     """The checks of a claim about agents: agreement, the difference and other explanations of it, then all others."""
     claim, kind, supported = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
-    tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
-    item = book.pair("contrast", verdict) if tested and kind != "first" else None
+    tested, needed = bool(index.all("contrast", dimension=claim.dimension)), t.alpha(index.alpha(claim.dimension))
+    item = index.pair("contrast", verdict) if tested and kind != "first" else None
     adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
     # Significance and stability share one field: the first of them that fails limits the claim.
-    survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
+    survives = is_significant(index, verdict) if tested else verdict.stability_status != "stable"
     gap = "not tested"
     if not tested:
         gap = "significance not tested: the table came without contrasts"
     elif item is not None and not known(item):
         gap = t.state_words(item)
     elif verdict.p is not None and adjusted is not None:
-        level = t.alpha(book.study.inference.alpha) if kind == "within" else needed
+        level = t.alpha(index.study.inference.alpha) if kind == "within" else needed
         gap = f"adjusted {adjusted}; {level} needed"
         if "own_family" in stopping(verdict):
             gap = f"{t.p_words(verdict.p)} of all judges together"
         if known(item) and supported and claim.asserts_order:
             clusters = item.detail.get("clusters")
             where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            gap = book.to(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
+            gap = index.link(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
         elif kind == "first":
             gap = f"the weakest lead: {gap}"
-    yield "Agreement", "agreement", agreement_words(book, verdict)
+    yield "Agreement", "agreement", agreement_words(index, verdict)
     yield "Difference", "" if survives else "stability", gap
-    yield "Without any one judge family", "stability" if survives else "", family_words(book, verdict)
+    yield "Without any one judge family", "stability" if survives else "", family_words(index, verdict)
     if tested:
-        items = _pairs_of(book, verdict, "recusal.contrast")
+        items = _pairs_of(index, verdict, "recusal.contrast")
         if verdict.own_family == "clear" and items:
             own = "also with judges standing aside for agents of their own makers"
             if claim.asserts_order and supported and len(items) == 1 and known(alone := items[0]) and alone.value:
-                own = book.to(alone, f"{own}: {t.gap_words(alone)}")
+                own = index.link(alone, f"{own}: {t.gap_words(alone)}")
         else:
             rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
             rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
@@ -178,7 +178,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             }[verdict.own_family]
         yield "Own family", "own_family", own
         # Whether length may explain it. How much each agent writes would reveal the direction.
-        length, items = _LENGTHS[verdict.length], _pairs_of(book, verdict, "length.contrast")
+        length, items = _LENGTHS[verdict.length], _pairs_of(index, verdict, "length.contrast")
         more, slope = (t.part_of(items[0], key) if len(items) == 1 else None for key in ("gap", "slope"))
         if supported and more is not None and slope is not None:
             sides = ("high", "low") if more >= 0 else ("low", "high")
@@ -187,44 +187,44 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[CheckRow]:
             length += f"{t.signed(slope)} points a doubling"
             if verdict.p_adjusted_headline is not None:
                 length += f"; at equal length adjusted {t.p_words(verdict.p_adjusted_headline)}, {needed} needed"
-            length = book.to(items[0], length)
+            length = index.link(items[0], length)
         yield "Length", "length", length
-    yield from _further(book, verdict, tested)
+    yield from _further(index, verdict, tested)
 
 
-def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
+def _further(index: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[CheckRow]:
     """The checks after those of the scores: the dimension, clusters, control texts, the judges' own tests, people, the
     plan, and other judges."""
     dimension = verdict.claim.dimension
     if tested and dimension != AGGREGATE:
-        distinct, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
+        distinct, apart = index.get("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
         if known(distinct) and verdict.distinct in ("passed", "not-told-apart"):
-            below, tested_at = number(book.study.claims.distinct), t.p_of(distinct, "p_holm", ", adjusted ", "")
+            below, tested_at = number(index.study.claims.distinct), t.p_of(distinct, "p_holm", ", adjusted ", "")
             apart += f": correlation {t.with_ends(distinct)}; below {below} needed{tested_at}"
         yield "Dimension", "distinct", apart
     if tested:
         # The number of clusters in its smallest contrast, and their effective number.
-        details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
+        details = [m.detail for m in _pairs_of(index, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
         detail = min(details, key=lambda entry: int(entry["clusters"]), default={})
         few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
-        item, time = book.one("order.autocorrelation", dimension=dimension), ", taken as independent"
+        item, time = index.get("order.autocorrelation", dimension=dimension), ", taken as independent"
         if item is not None and item.detail.get("order") == "consecutive":
             time = " that follow each other in time" + ("" if worth is None else f", worth about {number(worth, 0)}")
         elif item is not None and item.detail.get("flagged"):
             time += ", but they follow each other in time"
-        yield "Clusters", "clusters", book.to(item, few + time) if detail else few
+        yield "Clusters", "clusters", index.link(item, few + time) if detail else few
     # The outcome of the control texts with their numbers; not "passed" if it depends on one judge family.
-    gated = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
+    gated = [control for control in controls(index) if control.gate is not None and control.gate.value is not None]
     turned = "; ".join(f"{control.name} {control.without}" for control in gated if control.turned)
     outcome = _CONTROLS[verdict.adversarial_status]
     outcome = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else outcome
     numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in gated)
     people, item = _ANCHORS[verdict.human_anchor], None
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
-        item = book.pair("human.contrast", verdict)
+        item = index.pair("human.contrast", verdict)
     if known(item):
         graded = t.plural(item.n, "graded cycle")
-        people = book.to(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
+        people = index.link(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
     yield "Control texts", "adversarial", f"{outcome}; {numbers}" if numbers else outcome
@@ -235,25 +235,25 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
-        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.part_of(m, "p")) is not None]
-        level = f": {t.p_words(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        p = [one for m in _pairs_of(index, verdict, "judges.contrast") if (one := t.part_of(m, "p")) is not None]
+        level = f": {t.p_words(max(p))}; {t.alpha(index.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
             "not-tested": "not tested: three judge families are needed", "not-applicable": "not tested",
         }[verdict.other_judges]  # fmt: skip
 
 
-def agreement_words(book: RunIndex, verdict: Verdict) -> str:
+def agreement_words(index: RunIndex, verdict: Verdict) -> str:
     """The kappa that decides, and the threshold."""
-    dimension, gates = verdict.claim.dimension, book.study.gates
-    item = book.gating(dimension)
+    dimension, gates = verdict.claim.dimension, index.study.gates
+    item = index.gating(dimension)
     needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-    return book.says(item, lambda _: f"{book.gating_words(dimension)}; {number(needed)} needed")
+    return index.linked(item, lambda _: f"{index.gating_words(dimension)}; {number(needed)} needed")
 
 
-def family_words(book: RunIndex, verdict: Verdict) -> str:
+def family_words(index: RunIndex, verdict: Verdict) -> str:
     """The effect of leaving out each judge family on a claim."""
-    finding, families = verdict.stability, len(book.study.families)
+    finding, families = verdict.stability, len(index.study.families)
     if finding is None:
         return {
             "stable": "holds without any one judge family",
@@ -269,11 +269,11 @@ def family_words(book: RunIndex, verdict: Verdict) -> str:
     }[finding.state]
 
 
-def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
+def _pairs_of(index: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
     """The measurements of a kind for the pairs that a claim compares."""
     first, *rest = verdict.claim.subjects
-    others = rest or [agent for agent in book.agents if agent != first]
-    contrasts = (book.contrast(verdict.claim.dimension, first, other, name) for other in others)
+    others = rest or [agent for agent in index.agents if agent != first]
+    contrasts = (index.contrast(verdict.claim.dimension, first, other, name) for other in others)
     return [item for item in contrasts if item is not None]
 
 
@@ -283,36 +283,36 @@ def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
 # counts.
 
 
-def explanations_section(book: RunIndex) -> b.Section:
+def explanations_section(index: RunIndex) -> b.Section:
     """Other explanations of a difference: a table for each one that could be measured."""
-    overall, passed, distinct, lags = significant(book), [], [], []
-    for dimension in book.dimensions:
-        if resolved := significant(book, dimension):
+    overall, passed, distinct, lags = significant(index), [], [], []
+    for dimension in index.dimensions:
+        if resolved := significant(index, dimension):
             own, length, apart, others = (
                 Counter(getattr(v, name) for v in resolved)
                 for name in ("own_family", "length", "distinct", "other_judges")
             )
             passed.append((
-                book.title(dimension), count(len(resolved)), count(own["clear"]),
+                index.title(dimension), count(len(resolved)), count(own["clear"]),
                 "not tested" if length["not-tested"] == len(resolved) else count(length["clear"]),
                 count(length["may-be-length"] + length["length"]),
                 "not applicable" if apart["not-applicable"] == len(resolved) else count(apart["passed"]),
                 "not tested" if others["not-tested"] == len(resolved) else count(others["yes"]),
             ))  # fmt: skip
-        item = book.one("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
+        item = index.get("order.autocorrelation", dimension=dimension)  # the similarity of neighbouring clusters
         near = [value for lag in item.detail.get("lags", ()) if (value := t.real(lag)) is not None] if item else []
         if item is not None and near:
             flag = t.part_of(item, "flag")
             phrase = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
             cells = [*map(t.signed, near[:_LAGS]), *[""] * (_LAGS - len(near))]
             end = phrase if flag is None else f"{phrase} (above {number(flag)} needed)"
-            lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
-    for item in distinct_items(book):
-        result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
-        distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)), t.limits(item),
+            lags.append((index.title(dimension), index.link(item, cells[0]), *cells[1:], end))
+    for item in distinct_items(index):
+        result = t.state_words(item) if item.value is None else "yes" if told_apart(index, item) else "no"
+        distinct.append((index.title(item.labels["dimension"]), index.link(item, t.shown(item)), t.limits(item),
                          t.p_of(item, "p_holm"), result))  # fmt: skip
-    liking = [(clean(m.labels["judge"], 60), book.says(m), t.p_of(m, "p_holm"))
-              for m in book.every("judge.own_family", dimension=AGGREGATE)
+    liking = [(clean(m.labels["judge"], 60), index.linked(m), t.p_of(m, "p_holm"))
+              for m in index.all("judge.own_family", dimension=AGGREGATE)
               if m.labels["judge"] != "common"]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
@@ -332,7 +332,7 @@ def explanations_section(book: RunIndex) -> b.Section:
         ("Do judges favour agents of their own maker?", b.table_of(
             ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
     )  # fmt: skip
-    heads = ("Dimension", f"Correlation, below {number(book.study.claims.distinct)} needed", "Interval", "Adjusted p",
+    heads = ("Dimension", f"Correlation, below {number(index.study.claims.distinct)} needed", "Interval", "Adjusted p",
              "Told apart")  # fmt: skip
     return b.section(
         "explanations", "What else could explain a difference?", answer,
@@ -340,25 +340,25 @@ def explanations_section(book: RunIndex) -> b.Section:
         b.table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
         b.table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
                  "The same as a table"),
-        b.notes([detectable_words(book)]),
+        b.notes([detectable_words(index)]),
     )  # fmt: skip
 
 
-def distinct_items(book: RunIndex) -> list[Measurement]:
+def distinct_items(index: RunIndex) -> list[Measurement]:
     """The correlation of each dimension with the overall impression, in rubric order."""
-    items = (book.one("dimension.distinct", dimension=d) for d in book.dimensions if d != AGGREGATE)
+    items = (index.get("dimension.distinct", dimension=d) for d in index.dimensions if d != AGGREGATE)
     return [item for item in items if item is not None]
 
 
-def told_apart(book: RunIndex, item: Measurement) -> bool:
+def told_apart(index: RunIndex, item: Measurement) -> bool:
     """True if judges distinguish a dimension from their overall impression."""
     p = t.part_of(item, "p_holm")
-    return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
+    return p is not None and p <= index.study.inference.alpha + LEVEL_SLACK
 
 
-def detectable_words(book: RunIndex) -> str:
+def detectable_words(index: RunIndex) -> str:
     """The smallest differences that the design could detect."""
-    item = book.one("order.detectable", dimension=AGGREGATE)
+    item = index.get("order.detectable", dimension=AGGREGATE)
     if not known(item):
         return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
     pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
@@ -383,27 +383,27 @@ TESTS: Final = {
 """The limits of a judge's own test: the measurement, its unit in words, and 1 for a maximum or -1 for a minimum."""
 
 
-def failed_judges(book: RunIndex) -> dict[str, tuple[str, ...]]:
+def failed_judges(index: RunIndex) -> dict[str, tuple[str, ...]]:
     """The judges that miss limits of the plan, with these limits, such as ``verbosity 0.30, at most 0.15``."""
-    gates = [m for m in book.every("datasheet.gate") if m.value is None or m.value > 0]
+    gates = [m for m in index.all("datasheet.gate") if m.value is None or m.value > 0]
     return {m.labels["judge"]: tuple(map(str, m.detail.get("failed", ()))) for m in gates}
 
 
-def own_test(book: RunIndex, name: str, judge: str) -> Measurement | None:
+def own_test(index: RunIndex, name: str, judge: str) -> Measurement | None:
     """The result of a judge's own test: over all scores of a text, or under the plain prompt."""
-    tests = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
+    tests = [m for m in index.tests.get(name, ()) if m.labels.get("judge") == judge]
     whole = [m for m in tests if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
     return min(whole, key=lambda m: m.id, default=None)
 
 
-def own_tests_words(book: RunIndex) -> str:
+def own_tests_words(index: RunIndex) -> str:
     """The judges that fail their own test, with numbers; otherwise that all pass."""
-    failing, limits = failed_judges(book), book.study.datasheets
+    failing, limits = failed_judges(index), index.study.datasheets
 
     def beside_limit(judge: str, limit: str, missed: str = "") -> str:
         """“Auditor +0.30 points per 100 words of filler; 0.15 allowed”, or ``missed`` if the value is not known."""
         name, unit, side = TESTS[limit]
-        item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
+        item, cut = own_test(index, name, judge), None if limits is None else limits.set.get(limit)
         if not known(item):
             return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
         allowed = "" if cut is None else f"; {number(cut)} {'allowed' if side > 0 else 'needed'}"
@@ -415,11 +415,11 @@ def own_tests_words(book: RunIndex) -> str:
         return "; ".join(phrases) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
     if limits is None:
         return "no limit was set for the judges’ own tests"
-    if not book.every("datasheet.gate"):
+    if not index.all("datasheet.gate"):
         return "the judges’ own tests were not run"
     which = next(iter(limits.set), "")
     measured, _, side = TESTS.get(which, ("", "", 1))
-    tested = {judge.name: own_test(book, measured, judge.name) for judge in book.study.judges}
+    tested = {judge.name: own_test(index, measured, judge.name) for judge in index.study.judges}
     worth = {name: side * m.value for name, m in tested.items() if known(m)}
     most = max(tested, key=lambda name: worth.get(name, -math.inf), default="")
     if which not in TESTS or tested.get(most) is None:
@@ -440,25 +440,25 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 """Fixes for limits of an imported table of scores."""
 
 
-def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
+def fix_words(index: RunIndex, field: str, verdict: Verdict | None = None) -> str:
     """The fix that would lift a limit, with its price. It never depends on which agent is ahead."""
-    run, panel, decided = book.run, len(book.study.judges), book.answers
+    run, panel, decided = index.run, len(index.study.judges), index.answers
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
-    if field == "stability" and (verdict is None or not is_significant(book, verdict)):
-        return " ".join(filter(None, _gap_words(book)))
-    failing = [clean(judge, 60) for judge in failed_judges(book)]
-    controlled = sum(c.score.n for c in controls(book) if c.score is not None) or 100
+    if field == "stability" and (verdict is None or not is_significant(index, verdict)):
+        return " ".join(filter(None, _gap_words(index)))
+    failing = [clean(judge, 60) for judge in failed_judges(index)]
+    controlled = sum(c.score.n for c in controls(index) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
     # The words, the number of calls, and the number of judges that make them.
     fix, calls, judges = {
         "agreement": ("Rewrite the anchors of the rubric and pilot on 100 texts: \0. No guarantee.", 100, panel),
         "stability": another, "own_family": another, "other_judges": another,
         "length": (
-            "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(book.agents), 1), panel),
+            "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(index.agents), 1), panel),
         "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a call of its own.", 0, 0),
-        "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(book.clusters, 1), panel),
-        "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(book.clusters, 1), panel),
+        "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
+        "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(index.clusters, 1), panel),
         "adversarial": (
             "Give the judges a rubric that asks for facts, and grade the control texts again: \0", controlled, panel),
         "datasheets": (f"Replace {t.listing(failing) or 'the judge'} with a judge that passes the test: \0.",
@@ -467,31 +467,31 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
             "Find out in which texts judges and people differ most; another panel, or another rubric, may not.", 0, 0),
         "preregistration": ("Lock the plan before new decisions are scored.", 0, 0),
     }.get(field, ("Complete what is missing and judge it again.", 0, 0))  # fmt: skip
-    if field == "agreement" and len(book.study.families) == 1:
+    if field == "agreement" and len(index.study.families) == 1:
         fix, calls, judges = "Add a judge of another maker: \0.", decided, 1
-    return fix.replace("\0", _calls(book, calls, judges))
+    return fix.replace("\0", _calls(index, calls, judges))
 
 
-def _calls(book: RunIndex, calls: float, judges: int) -> str:
+def _calls(index: RunIndex, calls: float, judges: int) -> str:
     """The number of calls to ``judges`` judges, with their trials, and the price if it is known."""
-    total = round(calls * judges * max((judge.trials for judge in book.study.judges), default=1))
-    paid = book.run.paid or ()
+    total = round(calls * judges * max((judge.trials for judge in index.study.judges), default=1))
+    paid = index.run.paid or ()
     priced = sum(bill.calls - bill.unpriced for bill in paid)
-    amount = t.counted(total, "call" if book.run.table is None else "score")
+    amount = t.counted(total, "call" if index.run.table is None else "score")
     return f"{amount}, about {money(sum(bill.usd for bill in paid) / priced * total)} USD" if priced else amount
 
 
-def _gap_words(book: RunIndex) -> tuple[str, str]:
+def _gap_words(index: RunIndex) -> tuple[str, str]:
     """The smallest detectable difference of the design (empty if unknown), and the cost of detecting a smaller one."""
-    item = book.one("order.detectable", dimension=AGGREGATE)
+    item = index.get("order.detectable", dimension=AGGREGATE)
     pair = None if item is None else t.real(item.detail.get("pair", item.value))
-    if pair is None or not 0 < pair <= book.study.points:
+    if pair is None or not 0 < pair <= index.study.points:
         none = "This study could not detect any gap on this scale: too few common clusters."
         more = "More decisions in more market regimes; this design does not tell how many."
         return none if pair is not None and pair > 0 else "", more
-    target = next((gap for k in (0.3, 0.1, 0.03) if (gap := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
+    target = next((gap for k in (0.3, 0.1, 0.03) if (gap := k * (index.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
-    calls = _calls(book, factor * book.answers, len(book.study.judges))
+    calls = _calls(index, factor * index.answers, len(index.study.judges))
     more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
     return f"The smallest gap this study could detect is {number(pair)} points.", more
 
@@ -506,10 +506,10 @@ Limit = tuple[str, str, str, str]
 """A limit of the result: its title, the measured value with its threshold, its effect, and the fix."""
 
 
-def limits_of(book: RunIndex) -> list[Limit]:
+def limits_of(index: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
-    for verdict in book.run.verdicts:
+    for verdict in index.run.verdicts:
         stopped = next(iter(stopping(verdict)), None)
         if stopped is None:
             qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
@@ -519,42 +519,42 @@ def limits_of(book: RunIndex) -> list[Limit]:
         if kind_of(verdict.claim) == "first" and stopped != "agreement":  # one agent's own would show that it leads
             stopped = "lead"
         elif stopped == "stability":
-            stopped = "family" if is_significant(book, verdict) else "difference"
+            stopped = "family" if is_significant(index, verdict) else "difference"
             stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
         stops[stopped] += 1
     # The title of each limit, and its number with the threshold.
-    run, gates, table, cells = book.run, book.study.gates, book.run.table, book.study.cells
-    weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
+    run, gates, table, cells = index.run, index.study.gates, index.run.table, index.study.cells
+    weak = [d for d in index.dimensions if index.status(d) in ("halt", "methodology")]
     many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
     needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
     unstable = [v.stability for v in run.verdicts if v.stability and v.stability.state != "stable"]
     families = sorted({clean(name, 60) for finding in unstable for name in finding.families})
-    shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
+    shared = sorted({clean(f, 60) for f in run.study.families} & {index.family(a) for a in index.agents})
     makers = "Judges share a maker with agents", f"{t.listing(shared) or 'families'} made agents and judges"
     if not shared and table is not None:
         makers = "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
-    terse, item = t.listing(mostly_terse(book)), book.one("score.length_correlation")
+    terse, item = t.listing(mostly_terse(index)), index.get("score.length_correlation")
     value = "how length moves scores could not be excluded"
     value = f"length and score correlate at {number(item.value)}" if known(item) else value
-    bad = [c for c in controls(book) if c.outcome not in GOOD]
+    bad = [c for c in controls(index) if c.outcome not in GOOD]
     style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
     brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
-    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(book)]), _gap_words(book)
+    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(index)]), _gap_words(index)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
     wording = {
         "agreement": (f"The judges agree too little on {many}",
-                      f"agreement {', '.join(map(book.gating_words, weak))}; {needed}"),
+                      f"agreement {', '.join(map(index.gating_words, weak))}; {needed}"),
         "family": ("Some orders rest on one judge family",
                    f"not seen without {t.listing(families, last='or') or 'one of them'}"),
         "own_family": makers,
         "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
         "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
-        "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(book)),
+        "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(index)),
         "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
         "untested": ("Pairs of agents cannot be tested",
-                     f"too few common clusters; the study has {t.words(book.clusters)}"),
+                     f"too few common clusters; the study has {t.words(index.clusters)}"),
         "difference": ("Some agents are too close", smallest or "their differences are not significant"),
-        "clusters": (f"Only {t.plural(book.clusters, 'market regime')}",
+        "clusters": (f"Only {t.plural(index.clusters, 'market regime')}",
                      "neighbouring clusters may follow each other in time"),
         "other_judges": ("Not shown for other judges",
                          f"{t.plural(len(run.study.families), 'judge family', 'judge families')}"),
@@ -573,8 +573,8 @@ def limits_of(book: RunIndex) -> list[Limit]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    fixes = {"lead": "Whatever helps the single orders.", "difference": larger,
-             "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family")}  # fmt: skip
+    fixes = {"lead": "Whatever helps the single orders.", "untested": "More decisions in more market regimes.",
+             "difference": larger, "family": fix_words(index, "own_family")}  # fmt: skip
     limits = list[tuple[int, Limit]]()
     for field in dict.fromkeys((*stops, *conditions)):
         effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
@@ -582,6 +582,6 @@ def limits_of(book: RunIndex) -> list[Limit]:
         effects += [adds] if conditions[field] else []
         other = clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"
         title, measured = wording.get(field, other)
-        row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(book, field))
+        row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(index, field))
         limits.append((stops[field] + conditions[field], row))
     return [row for _, row in sorted(limits, key=lambda limit: (-limit[0], limit[1][0]))]

@@ -117,52 +117,52 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
 # --- agreement and orders ---------------------------------------------------------------------------------------------
 
 
-def _kappa_words(book: RunIndex, item: Measurement) -> str:
+def _kappa_words(index: RunIndex, item: Measurement) -> str:
     if not known(item):
         return t.state_words(item)
-    second, by = t.bootstrap_of(item), book.gating_note(item.labels["dimension"])
+    second, by = t.bootstrap_of(item), index.gating_note(item.labels["dimension"])
     also = f", bootstrap {span(*second)}" if second else ""
-    return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
+    return f"{index.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _agreed(book: RunIndex) -> Outcomes:
+def _agreed(index: RunIndex) -> Outcomes:
     """Agreement by score, the ranking procedure, and leave-one-family-out."""
-    if (item := book.one(KAPPA, dimension=AGGREGATE)) is not None:
+    if (item := index.get(KAPPA, dimension=AGGREGATE)) is not None:
         conclusion = {
             "publish": "Enough for claims on the overall score.",
             "methodology": "Weak; no headline on the overall score.",
-        }.get(book.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
-        conclusion = f"{conclusion} {supported_words(book.on(AGGREGATE))}"
-        yield "Overall κ gate", _with_n(_kappa_words(book, item), conclusion, [item])
-    kappas = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
+        }.get(index.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
+        conclusion = f"{conclusion} {supported_words(index.on(AGGREGATE))}"
+        yield "Overall κ gate", _with_n(_kappa_words(index, item), conclusion, [item])
+    kappas = [m for d in index.dimensions if d != AGGREGATE and (m := index.get(KAPPA, dimension=d)) is not None]
     if kappas:
-        by = {s: [m for m in kappas if book.status(m.labels["dimension"]) == s]
+        by = {s: [m for m in kappas if index.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip
         passed, low, parts = t.plural(len(by["publish"]), "dimension").capitalize(), list[Measurement](), []
         lines = [f"{passed} of {words(len(kappas))} at or above the gate"]
         statuses: tuple[tuple[AgreementStatus, str], ...] = (("methodology", "No headline"), ("halt", "No claim"))
         for status, ends in statuses:
-            titles = [book.title(m.labels["dimension"]) for m in by[status]]
+            titles = [index.title(m.labels["dimension"]) for m in by[status]]
             names = [title[:1].lower() + title[1:] for title in titles]
-            lines += [f"{name} {_kappa_words(book, m)}, {t.AGREES[status]}; n = {count(m.n)}"
+            lines += [f"{name} {_kappa_words(index, m)}, {t.AGREES[status]}; n = {count(m.n)}"
                      for name, m in zip(names, by[status], strict=True)]  # fmt: skip
             low += by[status]
             parts += [f"{ends} on {t.listing(names)}."] if names else []
         conclusion = " ".join(parts) or "Enough for claims on each dimension."
         yield "Per-dimension gate", _outcome("; ".join(lines), conclusion, *(low or kappas))
-    if pairs := book.on(AGGREGATE, "pair"):
+    if pairs := index.on(AGGREGATE, "pair"):
         states = Counter(v.pair_state for v in pairs)
         result = (
-            f"{count(len(significant(book)))} of {t.counted(len(pairs), 'pair')} significant at "
-            f"{t.alpha(book.needed(AGGREGATE))} for all together. {checks.detectable_words(book)}"
+            f"{count(len(significant(index)))} of {t.counted(len(pairs), 'pair')} significant at "
+            f"{t.alpha(index.alpha(AGGREGATE))} for all together. {checks.detectable_words(index)}"
         )
         named: tuple[PairState, ...] = ("ordered", "ordered-by-less-than-the-margin", "within-the-margin",
                                         "not-resolved", "cannot-be-tested")  # fmt: skip
         parts = [f"{count(states[state])} {state.replace('-', ' ')}" for state in named if states[state]]
-        lead = f"{book.untestable} " if book.untestable else ""
+        lead = f"{index.untestable} " if index.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
-        yield "Order procedure", _outcome(result, conclusion, *book.every("order.detectable"))
-    measured, every = book.known("lofo.rho", dimension=AGGREGATE), book.every("lofo.rho", dimension=AGGREGATE)
+        yield "Order procedure", _outcome(result, conclusion, *index.all("order.detectable"))
+    measured, every = index.known("lofo.rho", dimension=AGGREGATE), index.all("lofo.rho", dimension=AGGREGATE)
     title = "Leave-one-family-out"
     if measured:
         sentence = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
@@ -181,16 +181,16 @@ def _agreed(book: RunIndex) -> Outcomes:
 # --- other explanations of a difference -------------------------------------------------------------------------------
 
 
-def _explained(book: RunIndex) -> Outcomes:
+def _explained(index: RunIndex) -> Outcomes:
     """Other explanations: judges' own families, length, an overall impression, the choice of judges, and time."""
 
     def pairs_on(name: str) -> list[Measurement]:
         """The measurements of a kind for overall pairs, sorted by agent names: ids would reveal the direction."""
-        return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
+        return sorted(index.all(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
-    resolved = significant(book)
+    resolved = significant(index)
     pairs = t.counted(len(resolved), "significant pair")
-    items = [m for m in book.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
+    items = [m for m in index.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
     if items:
         text = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
         rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in resolved)
@@ -202,8 +202,8 @@ def _explained(book: RunIndex) -> Outcomes:
         clear = f"{count(sum(v.length == 'clear' for v in resolved))} of {pairs}"
         result = f"{lead}n = {t.sizes(lengths[0])}"
         yield "Equal length", _outcome(result, f"{clear} remain at equal length.", lengths[0])
-    if items := [m for m in checks.distinct_items(book) if known(m)]:
-        apart = count(sum(checks.told_apart(book, m) for m in items))
+    if items := [m for m in checks.distinct_items(index) if known(m)]:
+        apart = count(sum(checks.told_apart(index, m) for m in items))
         text = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value)}" for m in items)
         conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
         result = f"Correlation with the overall impression: {text}"
@@ -212,7 +212,7 @@ def _explained(book: RunIndex) -> Outcomes:
         yes = count(sum(v.other_judges == "yes" for v in resolved))
         named = "The sentence of any other order names these judges."
         yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
-    item = book.one("order.autocorrelation", dimension=AGGREGATE)
+    item = index.get("order.autocorrelation", dimension=AGGREGATE)
     lags = [] if item is None else [lag for value in item.detail.get("lags", ()) if (lag := t.real(value)) is not None]
     if item is not None and lags:
         text = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
@@ -227,24 +227,24 @@ def _explained(book: RunIndex) -> Outcomes:
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
 
 
-def _ranked(book: RunIndex) -> Outcomes:
+def _ranked(index: RunIndex) -> Outcomes:
     """Possible ranks, and the results of each judge alone."""
-    if measured := book.known("rank.first", dimension=AGGREGATE):
-        placed, ranked = agreement.rank_shares(book), ranked_alone(book, AGGREGATE)
+    if measured := index.known("rank.first", dimension=AGGREGATE):
+        placed, ranked = agreement.rank_shares(index), ranked_alone(index, AGGREGATE)
         places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(measured)}"
         phrases = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
                 for agent, shares in placed.items() if places[agent] <= len(shares)]  # fmt: skip
-        tied = len(book.agents) - len(placed)
+        tied = len(index.agents) - len(placed)
         rest = f"; {t.plural(tied, 'agent')} share a tier" if tied else ""
         result = f"{t.listing(phrases)} {drawn}{rest}" if phrases else f"No agent is alone in its tier; {drawn}"
-        firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
+        firsts = [v for v in index.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
-        items = (book.one("rank.first", dimension=AGGREGATE, agent=agent) for agent in placed)
+        items = (index.get("rank.first", dimension=AGGREGATE, agent=agent) for agent in placed)
         conclusion = conclusion or "No first rank on the overall score is supported."
         yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
-    pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
+    pairs, alone = index.known("single.rho", dimension=AGGREGATE), index.known("single.discoveries")
     if pairs or alone:
-        phrases, values, panel = [], [m.value for m in pairs], book.one("panel.discoveries")
+        phrases, values, panel = [], [m.value for m in pairs], index.get("panel.discoveries")
         if values:
             rho = agreement.rho_words(values)
             phrases.append(f"Two judges’ orders correlate at ρ {rho}; n = {count(pairs[0].n)} agents")
@@ -256,7 +256,7 @@ def _ranked(book: RunIndex) -> Outcomes:
             counts = [round(m.value) for m in alone]
             phrases.append(f"one judge alone {min(counts)} to {max(counts)}")
         extra = sum(map(agreement.only_alone, alone))
-        parts = ["gives another order"] if values and min(values) < book.study.stability.rho - TOLERANCE else []
+        parts = ["gives another order"] if values and min(values) < index.study.stability.rho - TOLERANCE else []
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
@@ -281,10 +281,10 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _celled(book: RunIndex) -> Outcomes:
+def _celled(index: RunIndex) -> Outcomes:
     """The results of the control texts, and whether a judge family favours those of its own."""
-    honest, names = book.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
-    graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
+    honest, names = index.value("cell.honest", dimension=AGGREGATE), {str(kind): of[0] for kind, of in t.CELLS.items()}
+    graded = {c.cell: c for c in held.controls(index) if c.gate is not None or c.score is not None}
 
     def result_of(control: held.Control) -> str:
         score, gate, parts = control.score, control.gate, []
@@ -319,7 +319,7 @@ def _celled(book: RunIndex) -> Outcomes:
     if others:
         end = " ".join(ends or ["They have no rule of their own."])
         yield "Other cells", _outcome("; ".join(phrases), end, *(c.gate or c.score for c in others))
-    halos, phrases, over = book.known("cell.halo"), [], []
+    halos, phrases, over = index.known("cell.halo"), [], []
     for item in halos:  # extra points of judges for control texts of their own family
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = names.get(name, clean(name, 40))
@@ -327,7 +327,7 @@ def _celled(book: RunIndex) -> Outcomes:
         phrases.append(f"{name} {t.signed(item.value)} points ({who})")
         over += [name] if item.detail.get("triggered") else []
     if halos:
-        cut = number(book.study.cells.halo, 1)
+        cut = number(index.study.cells.halo, 1)
         conclusion = f"No cell moves by {cut} or more: what the cells show is the panel’s, not one family’s."
         if over:
             conclusion = f"{', '.join(over)}: the score without that family is primary."
@@ -337,21 +337,21 @@ def _celled(book: RunIndex) -> Outcomes:
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _probed(book: RunIndex) -> Outcomes:
+def _probed(index: RunIndex) -> Outcomes:
     """Other anchors, the held-out judge, and repeated trials."""
-    measured, phrases = held.changed_anchors(book), []
+    measured, phrases = held.changed_anchors(index), []
     for item in measured:
         flips = item.detail.get("flips")
-        turned = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
-        phrases.append(f"{book.title(item.labels['dimension'])} {t.estimate(item)} points{turned}; n = {count(item.n)}")
+        swaps = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
+        phrases.append(f"{index.title(item.labels['dimension'])} {t.estimate(item)} points{swaps}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
-        yield "Rubric wording", _outcome("; ".join(phrases), f"{held.anchor_answer(book)} {tail}", *measured)
-    title = "Held-out judge"
-    pairs, judged, state = book.by_name.get("probe.contrast", ()), book.known("probe.contrast"), book.one("probe.state")
+        yield "Rubric wording", _outcome("; ".join(phrases), f"{held.anchor_answer(index)} {tail}", *measured)
+    title, pairs = "Held-out judge", index.by_name.get("probe.contrast", ())
+    judged, state = index.known("probe.contrast"), index.get("probe.state")
     if not judged:
         needless = not pairs and state is not None and state.state.startswith("not needed")
-        what = "no contested pair has common cycles" if pairs else held.outside_state(book)
+        what = "no contested pair has common cycles" if pairs else held.outside_state(index)
         why = "No drop turned a pair." if needless else _WHY[title]
         yield title, _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
     else:
@@ -365,12 +365,12 @@ def _probed(book: RunIndex) -> Outcomes:
         # The verdicts on the pairs that were judged.
         probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low"))))
                   for m in pairs}  # fmt: skip
-        verdicts = [v for v in book.run.verdicts if kind_of(v.claim) == "pair"
+        verdicts = [v for v in index.run.verdicts if kind_of(v.claim) == "pair"
                  and (v.claim.dimension, frozenset(v.claim.subjects)) in probed]  # fmt: skip
         yield title, _outcome("; ".join(result), supported_words(verdicts), state, *pairs)
-    labels, gate = {"ddof": str(book.study.inference.ddof)}, book.study.gates.repetition_stability
-    title, every = "Repetition stability", book.every("noise.repetition_stability", **labels)
-    if repeated := book.known("noise.repetition_stability", **labels):
+    labels, gate = {"ddof": str(index.study.inference.ddof)}, index.study.gates.repetition_stability
+    title, every = "Repetition stability", index.all("noise.repetition_stability", **labels)
+    if repeated := index.known("noise.repetition_stability", **labels):
         values = "; ".join(f"{clean(m.labels['judge'], 60)} {number(m.value, 3)}" for m in repeated)
         low = [clean(m.labels["judge"], 60) for m in repeated if m.value < gate - TOLERANCE]
         conclusion = f"Averaging trials clears the gate of {number(gate)}."
@@ -382,23 +382,23 @@ def _probed(book: RunIndex) -> Outcomes:
         yield title, _outcome(f"{NOT_RUN}: {t.state_words(every[0])}", _WHY[title], ran=False)
 
 
-def _tailed(book: RunIndex) -> Outcomes:
+def _tailed(index: RunIndex) -> Outcomes:
     """Texts after the cutoff, brief agents, and the effective number of judges."""
-    gaps, phrases = held.contamination_gaps(book), []
+    gaps, phrases = held.contamination_gaps(index), []
     for item in gaps:
         split = held.split_words(item)
         value = f"{t.estimate(item)} points" if known(item) else t.state_words(item)
         phrases.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
     if gaps:
-        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(book), *gaps)
-    terse, named = held.terse_agents(book), held.mostly_terse(book)
+        yield "Contamination probe", _outcome("; ".join(phrases), held.contamination_answer(index), *gaps)
+    terse, named = held.terse_agents(index), held.mostly_terse(index)
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value)}; n = {count(m.n)}" for agent, m in terse)
         which = f"Every contrast with {t.listing(named, last='or')}" if named else "No contrast"
         conclusion = f"{which} is sensitive to style{'' if named else ' for that reason'}."
-        below = f"Below {book.study.cells.terse_tokens} words: {shares}"
+        below = f"Below {index.study.cells.terse_tokens} words: {shares}"
         yield "Terse tail", _outcome(below, conclusion, *(m for _, m in terse))
-    worth, title = book.one("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
+    worth, title = index.get("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
     if known(worth):
         judges, r, n = worth.detail.get("judges"), t.part_of(worth, "r"), number(worth.value, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""
@@ -412,28 +412,28 @@ def _tailed(book: RunIndex) -> Outcomes:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
+def map_page(index: RunIndex, links: Mapping[str, str]) -> b.Page:
     """Every experiment as a row with links to its section and to its first measurement, then the supported orders and
     three probes."""
     rows, total, outcomes = [], 0, dict[str, Outcome]()
     for experiments in (_agreed, _explained, _ranked, _celled, _probed, _tailed):
-        outcomes |= dict(experiments(book))
+        outcomes |= dict(experiments(index))
     for title, tests, href, why in _EXPERIMENTS:
         result, conclusion, ran, measured = outcomes.get(title) or _outcome(NOT_RUN, why, ran=False)
-        ways: list[Inline] = [title.replace("κ", book.sign), " ", b.Linked(_WHERE[href], href)]
+        ways: list[Inline] = [title.replace("κ", index.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
         ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
         off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
         rows.append(b.TableRow((tuple(ways), tests, result, conclusion)) if ran else b.TableRow(off, style="off"))
-    levels: list[Level] = [v.publication_level for v in book.run.verdicts]
+    levels: list[Level] = [v.publication_level for v in index.run.verdicts]
     counts = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
     tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(counts)}." if counts else "No claim was decided."
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
     heads = ("Experiment", "What it tests", "Result", "What follows")
     table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
-    sections = (gaps_section(book), held.anchor_section(book), held.style_section(book),
-                held.contamination_section(book))  # fmt: skip
+    sections = (gaps_section(index), held.anchor_section(index), held.style_section(index),
+                held.contamination_section(index))  # fmt: skip
     return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
 
 
@@ -446,13 +446,13 @@ _CAPTION: Final = (
 )
 
 
-def gaps_section(book: RunIndex) -> b.Section:
+def gaps_section(index: RunIndex) -> b.Section:
     """Every supported order of every score. Only supported orders are marked."""
-    scored, agents = [d for d in book.dimensions if book.on(d, "pair")], book.agents
+    scored, agents = [d for d in index.dimensions if index.on(d, "pair")], index.agents
     title = "Which orders are supported?"
     if not scored or len(agents) < 2:
         return b.Section("gaps", title, "No difference between two agents was tested.")
-    allowed, pairs = {d: supported_orders(book, d) for d in scored}, len(agents) * (len(agents) - 1) // 2
+    allowed, pairs = {d: supported_orders(index, d) for d in scored}, len(agents) * (len(agents) - 1) // 2
 
     def phrase(pair: tuple[str, str], level: Level) -> str:
         return f"{clean(pair[0], 60)} above {clean(pair[1], 60)} ({TAGS[level].lower()})"
@@ -467,7 +467,7 @@ def gaps_section(book: RunIndex) -> b.Section:
     for dimension in scored if len(agents) <= MOST else ():
         if orders := allowed[dimension]:
             marks = {(place[high], place[low]): level for (high, low), level in orders.items()}
-            heading = book.title(dimension)
+            heading = index.title(dimension)
             desc = "; ".join(phrase(pair, level) for pair, level in sorted(orders.items()))
             desc += f"; {t.plural(pairs - len(orders), 'pair')} without a supported order"
             svg = heat(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
@@ -483,5 +483,5 @@ def gaps_section(book: RunIndex) -> b.Section:
     return b.section(
         "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
         b.Columns(tuple(charts), "tri") if charts else None,
-        b.Table(("Pair", *map(book.title, scored)), tuple(rows)) if rows else None,
+        b.Table(("Pair", *map(index.title, scored)), tuple(rows)) if rows else None,
     )  # fmt: skip

@@ -64,42 +64,42 @@ class Control:
         return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
 
 
-def controls(book: RunIndex) -> tuple[Control, ...]:
+def controls(index: RunIndex) -> tuple[Control, ...]:
     """Every control condition that was graded or that the plan requires, in the order of the protocol."""
 
     def build() -> tuple[Control, ...]:
-        levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
-        named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
-        wanted, controls = named | set(book.study.cells_judged) | set(levels), list[Control]()
+        levels = {v.claim.subjects[0]: v.publication_level for v in index.cells}
+        named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in index.all(name)}
+        wanted, controls = named | set(index.study.cells_judged) | set(levels), list[Control]()
         for cell in map(str, (*(cell for cell in t.CELLS if cell in wanted), *sorted(wanted - set(t.CELLS) - {""}))):
-            gate, families = book.one("cell.gate", cell=cell), dict[str, list[str]]()
+            gate, families = index.get("cell.gate", cell=cell), dict[str, list[str]]()
             outcome = "" if gate is None else _outcome(gate, "")
-            for item in book.every("cell.drop", cell=cell):
+            for item in index.all("cell.drop", cell=cell):
                 other = _outcome(item, outcome)
                 if outcome and other != outcome:
                     families.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
             turned = tuple((other, tuple(sorted(names))) for other, names in sorted(families.items()))
-            score, title = book.one("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
+            score, title = index.get("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
             controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), turned))
         return tuple(controls)
 
-    return book.once(("controls",), build)
+    return index.once(("controls",), build)
 
 
-def controls_section(book: RunIndex) -> b.Section:
+def controls_section(index: RunIndex) -> b.Section:
     """Control texts against their rules, their scores, the outcomes without each judge family, and terse agents."""
-    measured = [c for c in controls(book) if c.gate is not None or c.score is not None]
-    columns = tuple((figure,) for figure in _figures(book, measured))
-    separation, text = book.one("cell.separation", dimension=AGGREGATE), ""
+    measured = [c for c in controls(index) if c.gate is not None or c.score is not None]
+    columns = tuple((figure,) for figure in _figures(index, measured))
+    separation, text = index.get("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in measured) == 2:
         gap = t.estimate(separation) if known(separation) else t.shown(separation)
         text = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
-    families, drops = sorted({m.labels["dropped"] for m in book.every("cell.drop")}), list[tuple[str, ...]]()
+    families, drops = sorted({m.labels["dropped"] for m in index.all("cell.drop")}), list[tuple[str, ...]]()
     for control in measured:
-        every = [book.one("cell.drop", cell=control.cell, dropped=family) for family in families]
+        every = [index.get("cell.drop", cell=control.cell, dropped=family) for family in families]
         if control.gate is not None and any(every):
             drops.append((control.title, *(
-                book.says(item, lambda m: f"{t.with_ends(m, t.signed)}, {_outcome(m, 'no outcome')}")
+                index.linked(item, lambda m: f"{t.with_ends(m, t.signed)}, {_outcome(m, 'no outcome')}")
                 for item in (control.gate, *every)
             )))  # fmt: skip
     answers = [] if measured else [
@@ -117,37 +117,37 @@ def controls_section(book: RunIndex) -> b.Section:
     def where(item: Measurement | None) -> tuple[str, str]:
         box = _quartiles(item)
         middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
-        return book.says(item), middle
+        return index.linked(item), middle
 
-    honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
+    honest, rows = index.get("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
     if honest is not None and measured:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
     for control in measured:
-        kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
+        kappa, halo = index.get("cell.agreement", cell=control.cell), index.get("cell.halo", cell=control.cell)
         n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
         if known(halo):
             liking = "no judge shares its family"
             if family := halo.detail.get("family"):  # extra points for its own texts
                 out = ", left out" if halo.detail.get("triggered") else ""
-                liking = book.to(halo, f"{t.signed(halo.value)} from judge family {clean(str(family), 40)}{out}")
+                liking = index.link(halo, f"{t.signed(halo.value)} from judge family {clean(str(family), 40)}{out}")
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
-            book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
-            control.said, book.to(kappa, t.shown(kappa)), liking,
+            index.link(gate, gate_words(control)) if gate is not None else "no rule",
+            tested_words(gate) or "not tested", control.said, index.link(kappa, t.shown(kappa)), liking,
         ))  # fmt: skip
     heads = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
-        f"{book.sign} with honest records", "From its own family",
+        f"{index.sign} with honest records", "From its own family",
     )  # fmt: skip
     # The share of terse rationales by agent.
     brief = b.table_of(
         ("Agent", "Share of terse rationales", "interval", "n"),
-        [(clean(agent, 80), book.to(item, percent(item.value, 1)),
+        [(clean(agent, 80), index.link(item, percent(item.value, 1)),
           t.limits(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}"), t.counted(item.n, "record"))
-         for agent, item in terse_agents(book)],
+         for agent, item in terse_agents(index)],
         3, "Share of terse rationales by agent",
     )  # fmt: skip
-    cells, named = book.study.cells, mostly_terse(book)
+    cells, named = index.study.cells, mostly_terse(index)
     share, below = percent(cells.terse_share), f"rationales below {cells.terse_tokens} words"
     note = f"No agent has more than {share} of its {below}, so no contrast is sensitive to style for that reason."
     if named:
@@ -160,7 +160,7 @@ def controls_section(book: RunIndex) -> b.Section:
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
         b.Columns(columns) if columns else None, b.notes([text]),
-        b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
+        b.table_of(heads, rows, 1, f"The same as a table, with {index.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
         b.Group("Who writes briefly?", (b.Prose(note, "cap"), brief)) if brief else None,
@@ -181,9 +181,9 @@ def tested_words(gate: Measurement | None) -> str:
     return t.p_of(gate, "p_holm", "adjusted ", t.p_of(gate, otherwise=""))
 
 
-def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
+def _figures(index: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
     """The difference of each control from its reference, and the scores of controls and of honest records."""
-    rows, cells = [], book.study.cells
+    rows, cells = [], index.study.cells
     for control in measured:
         if (gate := control.gate) is None:
             continue
@@ -202,14 +202,14 @@ def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
         drawn = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
         caption = (
             "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
-            f"{percent(book.study.inference.level)} intervals over clusters. "
+            f"{percent(index.study.inference.level)} intervals over clusters. "
             f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
             "Filled mark: a claim about the cell is supported."
         )
         of_rows = tuple((row.title, row.shown, row.note) for row in rows)
         values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
         yield b.Figure("How far from the rule is each control?", caption, *drawn, None, values)
-    rows, honest = [], book.one("cell.honest", dimension=AGGREGATE)
+    rows, honest = [], index.get("cell.honest", dimension=AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in measured)):
         if item is None:
             continue
@@ -223,9 +223,9 @@ def _figures(book: RunIndex, measured: Sequence[Control]) -> Iterator[b.Figure]:
     if any(c.score for c in measured) and any(row.box is not None or row.values for row in rows):
         desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
         title = "Panel scores of honest records and control texts"
-        drawn = axis_rows("spread", rows, title, desc, book.study.scale)
+        drawn = axis_rows("spread", rows, title, desc, index.study.scale)
         caption = (
-            f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
+            f"Panel scores on the aggregate, {index.study.scale_text}. Box: the middle half of the honest records. "
             f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
         )
         lies = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
@@ -240,23 +240,23 @@ def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     return None if first is None or middle is None or last is None else (first, middle, last)
 
 
-def terse_agents(book: RunIndex) -> list[tuple[str, KnownValue]]:
+def terse_agents(index: RunIndex) -> list[tuple[str, KnownValue]]:
     """The agents with a measured share of terse rationales, in alphabetical order."""
-    return sorted(((m.labels.get("agent", ""), m) for m in book.known("terse.share")), key=lambda pair: pair[0])
+    return sorted(((m.labels.get("agent", ""), m) for m in index.known("terse.share")), key=lambda pair: pair[0])
 
 
-def mostly_terse(book: RunIndex) -> tuple[str, ...]:
+def mostly_terse(index: RunIndex) -> tuple[str, ...]:
     """Agents most of whose rationales are terse: a contrast with one of them is sensitive to style."""
-    cut = book.study.cells.terse_share
-    return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value > cut)
+    cut = index.study.cells.terse_share
+    return tuple(clean(agent, 60) for agent, m in terse_agents(index) if m.value > cut)
 
 
 # --- does length alone move the score? A correlation, and a scan for a break that a correlation would miss ------------
 
 
-def style_section(book: RunIndex) -> b.Section:
+def style_section(index: RunIndex) -> b.Section:
     """The stylometric audit of the honest records."""
-    item, drawn = book.one("style.threshold", dimension=AGGREGATE), list[Block]()
+    item, drawn = index.get("style.threshold", dimension=AGGREGATE), list[Block]()
     points = sorted(
         (float(row[0]), float(row[1]), int(row[2]))  # words, difference, records below
         for row in (() if item is None else item.detail.get("scan", ()))
@@ -270,20 +270,20 @@ def style_section(book: RunIndex) -> b.Section:
             f"The difference is {t.signed(first[1])} at {count(round(first[0]))} words and {t.signed(last[1])} at "
             f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
         )
-        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(book.study.cells.terse_tokens)
+        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(index.study.cells.terse_tokens)
         wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
         caption = (
             "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
             "points. Solid: the split where they part most. Dashed: below it the plan calls a text terse."
         )
         drawn = [b.Figure("Where do long and short texts part?", caption, wide, narrow, values=table), table]
-    matched, note = book.known("length_matched.contrast"), ""
+    matched, note = index.known("length_matched.contrast"), ""
     if matched:
         tested = [(m.value > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
-        passing = sum(above and p <= book.study.inference.alpha for above, p in tested)
+        passing = sum(above and p <= index.study.inference.alpha for above, p in tested)
         of = f"{count(passing)} of {t.plural(len(matched), 'contrast')} {'keeps' if passing == 1 else 'keep'}"
         note = f"On texts of one length, {of} the panel’s direction and significance."
-    straight = book.one("score.length_correlation", dimension=AGGREGATE)
+    straight = index.get("score.length_correlation", dimension=AGGREGATE)
     sentences = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
     if item is None:
         sentences.append("No break by length was looked for, so a penalty on short texts alone would not show.")
@@ -299,22 +299,22 @@ def style_section(book: RunIndex) -> b.Section:
 # --- other anchors ----------------------------------------------------------------------------------------------------
 
 
-def changed_anchors(book: RunIndex) -> list[KnownValue]:
+def changed_anchors(index: RunIndex) -> list[KnownValue]:
     """The measured shifts of the dimensions whose anchors differ, in rubric order; if the run does not record which
     differ, those of all dimensions."""
-    shifts = (m for m in _anchors(book) if known(m) and m.labels.get("dimension") != AGGREGATE)
+    shifts = (m for m in _anchors(index) if known(m) and m.labels.get("dimension") != AGGREGATE)
     return [m for m in shifts if m.detail.get("changed", True)]
 
 
-def _anchors(book: RunIndex) -> list[Measurement]:
-    order = {name: at for at, name in enumerate(book.dimensions)}
-    shifts = book.by_name.get("anchor.shift", ())
+def _anchors(index: RunIndex) -> list[Measurement]:
+    order = {name: at for at, name in enumerate(index.dimensions)}
+    shifts = index.by_name.get("anchor.shift", ())
     return sorted(shifts, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
 
 
-def anchor_section(book: RunIndex) -> b.Section:
+def anchor_section(index: RunIndex) -> b.Section:
     """The rubric-wording ablation. Pairs that change order are counted, not named: neither order is supported here."""
-    shifts, title = _anchors(book), "Do the anchors carry the score?"
+    shifts, title = _anchors(index), "Do the anchors carry the score?"
     measured = [m for m in shifts if m.value is not None]
     if not measured:
         why = f"The anchor probe is {t.state_words(shifts[0])}." if shifts else (
@@ -328,8 +328,8 @@ def anchor_section(book: RunIndex) -> b.Section:
         whole, agents = dimension == AGGREGATE, detail.get("order_before") or ()
         pairs = len(agents) * (len(agents) - 1) // 2
         rows.append((
-            book.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
-            book.says(item, lambda m: f"{t.estimate(m)} points"), t.p_of(item),
+            index.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
+            index.linked(item, lambda m: f"{t.estimate(m)} points"), t.p_of(item),
             *("not measured" if value is None else number(value) for value in (before, after)),
             t.count_in(item, "flips", end=f" of {count(pairs)}" if pairs else ""), count(item.n),
         ))  # fmt: skip
@@ -338,27 +338,27 @@ def anchor_section(book: RunIndex) -> b.Section:
                 f"spread {number(before)} before, {number(after)} after; "
             )  # fmt: skip
             same = " (same anchors)" if not whole and detail.get("changed") is False else ""
-            drawn.append(AxisRow(book.title(dimension) + same, t.with_ends(item, t.signed),
+            drawn.append(AxisRow(index.title(dimension) + same, t.with_ends(item, t.signed),
                                  f"{spread}n = {count(item.n)}", item.value, t.bounds_of(item)))  # fmt: skip
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
     wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
     caption = (
-        f"Score under rubric {rubric or 'of the probe'} minus score under {clean(book.run.rubric.name, 60)}, the same "
+        f"Score under rubric {rubric or 'of the probe'} minus score under {clean(index.run.rubric.name, 60)}, the same "
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
     heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
     table = b.Table(heads, tuple(rows), frozenset({4, 5, 7}))
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
     figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
-    return b.section("anchors", title, anchor_answer(book), figure, table, b.notes([note]))
+    return b.section("anchors", title, anchor_answer(index), figure, table, b.notes([note]))
 
 
-def anchor_answer(book: RunIndex) -> str:
+def anchor_answer(index: RunIndex) -> str:
     """One sentence on the dimensions whose scores move with their anchors."""
-    changed = changed_anchors(book)
+    changed = changed_anchors(index)
     still = [m for m in changed if m.low is None or m.high is None or m.low <= 0 <= m.high]
-    moved = [book.title(m.labels["dimension"]) for m in changed if m not in still]
+    moved = [index.title(m.labels["dimension"]) for m in changed if m not in still]
     if not changed:
         return "No dimension has other anchors in the probe."
     if not moved:
@@ -369,15 +369,15 @@ def anchor_answer(book: RunIndex) -> str:
 # --- after the cutoff -------------------------------------------------------------------------------------------------
 
 
-def contamination_gaps(book: RunIndex) -> list[Measurement]:
+def contamination_gaps(index: RunIndex) -> list[Measurement]:
     """The differences between later and earlier clusters: all instruments together, then each of them."""
-    gaps = book.by_name.get("contamination.gap", ())
+    gaps = index.by_name.get("contamination.gap", ())
     return sorted(gaps, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
-def contamination_section(book: RunIndex) -> b.Section:
+def contamination_section(index: RunIndex) -> b.Section:
     """The contamination probe, with the instruments that are on one side only."""
-    gaps, title = contamination_gaps(book), "Do later clusters differ?"
+    gaps, title = contamination_gaps(index), "Do later clusters differ?"
     if not gaps:
         reason = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
         return b.Section("contamination", title, f"Not run: {reason}")
@@ -388,21 +388,21 @@ def contamination_section(book: RunIndex) -> b.Section:
             clusters = item.detail.get(f"clusters_{name}")
             within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             sides.append(t.count_in(item, f"n_{name}", "not stated", end=within))
-        gap = book.says(item, lambda m: f"{t.estimate(m)} points")
+        gap = index.linked(item, lambda m: f"{t.estimate(m)} points")
         rows.append((split_words(item), gap, t.p_of(item), *sides))
     absent = sorted({clean(str(name), 40) for m in gaps for name in m.detail.get("absent", ())})
     reason = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
     table = b.table_of(("Split", "Later minus earlier", "p", "Later", "Earlier"), rows)
-    return b.section("contamination", title, contamination_answer(book), table, b.notes([reason]))
+    return b.section("contamination", title, contamination_answer(index), table, b.notes([reason]))
 
 
-def contamination_answer(book: RunIndex) -> str:
+def contamination_answer(index: RunIndex) -> str:
     """The result of the tests for a difference of scores after the cutoff."""
-    gaps = contamination_gaps(book)
+    gaps = contamination_gaps(index)
     tested = [(m, p) for m in gaps if known(m) and (p := t.part_of(m, "p")) is not None]
     if not tested:
         return f"The contamination probe is {t.state_words(gaps[0])}." if gaps else "Not run."
-    moved = [split_words(m) for m, p in tested if p <= book.study.inference.alpha]
+    moved = [split_words(m) for m, p in tested if p <= index.study.inference.alpha]
     if moved:
         return f"Scores after the cutoff differ from those before on: {t.listing(moved)}."
     return (
@@ -420,31 +420,31 @@ def split_words(item: Measurement) -> str:
 # --- the held-out judge: pairs that are reversed without a judge family -----------------------------------------------
 
 
-def outside_group(book: RunIndex) -> b.Group:
+def outside_group(index: RunIndex) -> b.Group:
     """The results of the held-out judge for every pair it judged. Directions are shown only if they are supported."""
-    order = {name: at for at, name in enumerate(book.dimensions)}
+    order = {name: at for at, name in enumerate(index.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
-    for item in book.by_name.get("probe.contrast", ()):
+    for item in index.by_name.get("probe.contrast", ()):
         dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
-        allowed, finding = supported_orders(book, dimension), found_words(item) if known(item) else "none"
+        allowed, finding = supported_orders(index, dimension), found_words(item) if known(item) else "none"
         # Size and sign of an unsupported difference are hidden.
         shown: tuple[Inline, str] = (b.HATCHED if known(item) else t.state_words(item), "no order")
         for pair, sign in (((low, high), -1), ((high, low), 1)):
             if pair in allowed and known(item):
-                shown = (book.to(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
+                shown = (index.link(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
         names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
-        cells = (book.title(dimension), names, shown[0], finding, t.sizes(item), shown[1])
+        cells = (index.title(dimension), names, shown[0], finding, t.sizes(item), shown[1])
         rows.append((order.get(dimension, len(order)), cells))
     rows.sort(key=lambda row: (row[0], *map(b.plain, row[1])))
     heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     table = b.table_of(heads, (row for _, row in rows), {4})
-    name, state, pairs = outside_name(book), outside_state(book), book.known("probe.contrast")
+    name, state, pairs = outside_name(index), outside_state(index), index.known("probe.contrast")
     answer = f"The held-out judge, {name}: {state}."
     if not name:
         unsettled = ", so what turns with a judge family stays unsettled."
         answer = f"No held-out judge was named in the plan{unsettled if state == 'not committed' else f': {state}.'}"
     elif pairs:
-        alike, probe, cut = sum(not finds(m) for m in pairs), book.one("probe.state"), book.study.stability.rho
+        alike, probe, cut = sum(not finds(m) for m in pairs), index.get("probe.state"), index.study.stability.rho
         rhos = {} if probe is None else probe.detail.get("rho", {})
         fall = sorted(clean(str(one), 40) for one, rho in rhos.items() if (at := t.real(rho)) is not None and at < cut)
         which = t.listing(fall, last="or")
@@ -452,21 +452,21 @@ def outside_group(book: RunIndex) -> b.Group:
         settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
         answer = (
             f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
-            f"({t.alpha(book.study.inference.alpha)} needed): there no order is supported."
+            f"({t.alpha(index.study.inference.alpha)} needed): there no order is supported."
         )
     blocks: tuple[Block, ...] = (b.Prose(answer, "cap"), *((table,) if table else ()))
     return b.Group("What did the held-out judge settle?", blocks, "outside")
 
 
-def outside_name(book: RunIndex) -> str:
+def outside_name(index: RunIndex) -> str:
     """The held-out judge of the plan with its family; empty if the plan has none."""
-    probe = book.study.stability.probe
+    probe = index.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
-def outside_state(book: RunIndex) -> str:
+def outside_state(index: RunIndex) -> str:
     """The state of the held-out judge in a few words: not asked, not needed, or asked about so many pairs."""
-    item, asked = book.one("probe.state"), len(book.known("probe.contrast"))
+    item, asked = index.get("probe.state"), len(index.known("probe.contrast"))
     if item is not None and item.state != "ok":
         return t.state_words(item)
     if asked:
@@ -474,7 +474,7 @@ def outside_state(book: RunIndex) -> str:
     contested = 0 if item is None else round(item.value or 0.0)
     if contested:
         return f"not asked, though {t.plural(contested, 'pair')} {'turns' if contested == 1 else 'turn'} round"
-    return "not committed" if book.study.stability.probe is None else "not needed"
+    return "not committed" if index.study.stability.probe is None else "not needed"
 
 
 def finds(item: Measurement) -> bool:
@@ -490,9 +490,9 @@ def found_words(item: Measurement) -> str:
 # --- people: agreement of each judge with them, and their view of the supported orders --------------------------------
 
 
-def people_section(book: RunIndex) -> b.Section | None:
+def people_section(index: RunIndex) -> b.Section | None:
     """The graders, each judge's agreement with them, and supported orders as people see them; None without people."""
-    if book.one("human.sample", dimension=AGGREGATE) is None:
+    if index.get("human.sample", dimension=AGGREGATE) is None:
         return None
     heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
     judges = list[tuple[Inline, ...]]()
@@ -508,51 +508,51 @@ def people_section(book: RunIndex) -> b.Section | None:
         ends = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
         return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
 
-    for dimension in book.dimensions:
-        if book.one("human.sample", dimension=dimension) is None:
+    for dimension in index.dimensions:
+        if index.get("human.sample", dimension=dimension) is None:
             continue
-        title = book.title(dimension)
-        for judge in sorted(judge.name for judge in book.study.judges):
-            if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
+        title = index.title(dimension)
+        for judge in sorted(judge.name for judge in index.study.judges):
+            if (item := index.get("human.judge", dimension=dimension, judge=judge)) is not None:
                 detail, name = item.detail, clean(judge, 60)
-                judges.append((title, name, book.says(item, t.with_ends), stated(detail["icc"]),
+                judges.append((title, name, index.linked(item, t.with_ends), stated(detail["icc"]),
                                stated(detail["bias"], t.signed), rate(detail["tpr"]), rate(detail["tnr"]),
                                count(item.n)))  # fmt: skip
-        if (agreed := book.one("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
+        if (agreed := index.get("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
             icc = t.part_of(agreed, "icc")
-            judges.append((title, "two people", book.says(agreed, t.with_ends), "" if icc is None else number(icc),
+            judges.append((title, "two people", index.linked(agreed, t.with_ends), "" if icc is None else number(icc),
                            "", "", "", count(agreed.n)))  # fmt: skip
     orders = list[tuple[Inline, ...]]()
-    for verdict in book.run.verdicts:
+    for verdict in index.run.verdicts:
         claim = verdict.claim
         if kind_of(claim) != "pair" or verdict.publication_level == "no-claim":
             continue
-        (high, low), item = claim.subjects, book.pair("human.contrast", verdict)
+        (high, low), item = claim.subjects, index.pair("human.contrast", verdict)
         if known(item):
             alone, saving = t.part_of(item, "judges"), t.part_of(item, "saving")
             orders.append((
-                f"{clean(high, 60)} above {clean(low, 60)} on {book.title(claim.dimension).lower()}",
-                "" if alone is None else t.signed(alone), book.to(item, t.with_ends(item, t.signed)),
+                f"{clean(high, 60)} above {clean(low, 60)} on {index.title(claim.dimension).lower()}",
+                "" if alone is None else t.signed(alone), index.link(item, t.with_ends(item, t.signed)),
                 favour_words(item), count(item.n), "" if saving is None else percent(saving),
             ))  # fmt: skip
     named = ("Supported order", "Judges", "People", "Judges favour", "Graded", "Variance saved")
     note = (
         "Humans are no ground truth: a judge is as good as a person where its interval reaches the agreement of two "
-        f"people. A text passes from {number(book.study.human.passed_from(*book.study.scale), 2)} on. People’s "
+        f"people. A text passes from {number(index.study.human.passed_from(*index.study.scale), 2)} on. People’s "
         "difference is estimated from the graded cycles, made sharper by the judges on all cycles; what the judges "
         "favour is taken out."
     )
     return b.section(
-        "people", "What do people say?", people_words(book),
+        "people", "What do people say?", people_words(index),
         b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
         b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
         b.Prose(note, "cap"),
     )  # fmt: skip
 
 
-def people_words(book: RunIndex) -> str:
+def people_words(index: RunIndex) -> str:
     """Numbers of graders and grades, agreement of judges and people, outcomes for orders; empty without people."""
-    sample = book.one("human.sample", dimension=AGGREGATE)
+    sample = index.get("human.sample", dimension=AGGREGATE)
     if sample is None:
         return ""
     detail = sample.detail
@@ -565,12 +565,12 @@ def people_words(book: RunIndex) -> str:
         return (
             f"{t.sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
         )
-    states = [verdict.human_anchor for verdict in book.run.verdicts if verdict.claim.asserts_order]
+    states = [verdict.human_anchor for verdict in index.run.verdicts if verdict.claim.asserts_order]
     counts = [f"{count(states.count(state))} {phrase}" for state, phrase in (
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
     ) if state in states]  # fmt: skip
-    two, agree = book.value("human.agreement", dimension=AGGREGATE), []
-    if each := [measurement.value for measurement in book.known("human.judge", dimension=AGGREGATE)]:
+    two, agree = index.value("human.agreement", dimension=AGGREGATE), []
+    if each := [measurement.value for measurement in index.known("human.judge", dimension=AGGREGATE)]:
         reach = "" if two is None else f"; two people agree at {number(two)}"
         agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
     sentence = f"Of the orders that the judges support they have {t.listing(counts) or 'tested none'}."

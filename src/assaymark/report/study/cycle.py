@@ -69,9 +69,9 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 }
 
 
-def agents_section(book: RunIndex) -> b.Section | None:
+def agents_section(index: RunIndex) -> b.Section | None:
     """The cycles, the date-leakage checks and the agents' conduct; None for a run with imported records."""
-    run, substrate, shown_rows = book.run, book.study.substrate, list[tuple[str, ...]]()
+    run, substrate, shown_rows = index.run, index.study.substrate, list[tuple[str, ...]]()
     if substrate is None:
         return None
     for regime in substrate.regimes:  # the number of cycles, their days, and the instruments left out
@@ -104,13 +104,13 @@ def agents_section(book: RunIndex) -> b.Section | None:
         probes.append("The plan names no model for a date probe, so no model was asked.")
     planted = tuple(
         (planted_group(clean(view.name, 80), view.question, view.planted),)
-        for view in sorted(book.run.reference_agents, key=lambda planted: planted.name)
+        for view in sorted(index.run.reference_agents, key=lambda planted: planted.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
-    one = next(iter(book.by_name.get("agent.answered", ())), None)
+    one = next(iter(index.by_name.get("agent.answered", ())), None)
     method = "The conduct of the agents was not measured."
     if one is not None and one.level is not None:
-        states = sorted({t.state_words(m) for m in book.every("agent.seconds") if m.value is None})
+        states = sorted({t.state_words(m) for m in index.all("agent.seconds") if m.value is None})
         untimed = f"Without seconds: {t.listing(states)}." if states else ""
         method = (
             f"Intervals of shares: {percent(one.level)}, Wilson, which takes decisions as independent; the ends over "
@@ -120,14 +120,14 @@ def agents_section(book: RunIndex) -> b.Section | None:
     blocks: list[Block] = [
         b.Group("What were they shown?", (regimes, *b.notes([clock]))),
         b.Group("Does the material say when it is from?", (b.Items(tuple(probes)),)),
-        b.Group("What did they do?", (b.Prose(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
+        b.Group("What did they do?", (b.Prose(CAUTION, "cap"), _conduct(index), *b.notes([method]))),
     ]
     if planted:
-        built_in = {view.name for view in book.run.reference_agents}
-        names = [clean(name, 60) for name in sorted(agent.name for agent in book.study.agents) if name in built_in]
+        built_in = {view.name for view in index.run.reference_agents}
+        names = [clean(name, 60) for name in sorted(agent.name for agent in index.study.agents) if name in built_in]
         are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
         sentence = f"{t.listing(names)} {are} with planted properties, no language model."
-        if built_in.issuperset(agent.name for agent in book.study.agents):
+        if built_in.issuperset(agent.name for agent in index.study.agents):
             sentence = "Every agent is a built-in rule with planted properties; none is a language model."
         blocks.append(b.Group("", (*b.notes([b.bold(sentence)]), b.Columns(planted, "tri")), "agents-planted"))
     cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
@@ -140,24 +140,24 @@ def agents_section(book: RunIndex) -> b.Section | None:
     return b.Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
 
 
-def _conduct(book: RunIndex) -> b.Table:
+def _conduct(index: RunIndex) -> b.Table:
     """The conduct of each agent: valid replies, limits kept, seconds, words, flags and broken limits."""
     rows: list[tuple[Inline, ...]] = []
-    for agent in sorted(book.study.agents, key=lambda agent: agent.name):
-        item = {name: book.one(name, agent=agent.name) for name in (
+    for agent in sorted(index.study.agents, key=lambda agent: agent.name):
+        item = {name: index.get(name, agent=agent.name) for name in (
             "agent.answered", "agent.limits_kept", "agent.seconds", "agent.text_tokens", "agent.output_tokens",
             "terse.share")}  # fmt: skip
         answered, limits = item["agent.answered"], item["agent.limits_kept"]
         flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(limits, "breaches", _RULES)]) or "none"
         # The length of a text in words, with the tokens that the provider counted beside it.
-        words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
+        words, tokens = _median(index, item["agent.text_tokens"], 0), item["agent.output_tokens"]
         beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
         if known(tokens):
             beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
         rows.append((
             (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
-            _share(book, answered), _share(book, limits), _median(book, item["agent.seconds"], 2),
-            (words, b.small(beside)), _share(book, item["terse.share"]), flags,
+            _share(index, answered), _share(index, limits), _median(index, item["agent.seconds"], 2),
+            (words, b.small(beside)), _share(index, item["terse.share"]), flags,
         ))  # fmt: skip
     return b.Table(
         ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
@@ -165,14 +165,14 @@ def _conduct(book: RunIndex) -> b.Table:
     )  # fmt: skip
 
 
-def _share(book: RunIndex, item: Measurement | None) -> Inline:
+def _share(index: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and with that over clusters if there is one."""
     if not known(item):
         return t.shown(item)
     low, high = t.part_of(item, "t_low"), t.part_of(item, "t_high")
     named = (("", t.bounds_of(item)), ("over clusters ", None if low is None or high is None else (low, high)))
     said = [f"{lead}{percent(ends[0])} to {percent(ends[1])}" for lead, ends in named if ends]
-    return book.to(item, percent(item.value)), b.small(f" {', '.join((*said, _n(item)))}")
+    return index.link(item, percent(item.value)), b.small(f" {', '.join((*said, _n(item)))}")
 
 
 def _n(item: Measurement) -> str:
@@ -180,11 +180,11 @@ def _n(item: Measurement) -> str:
     return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
-def _median(book: RunIndex, item: Measurement | None, digits: int) -> Inline:
+def _median(index: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if not known(item):
         return t.shown(item)
-    median = book.to(item, number(item.value, digits))
+    median = index.link(item, number(item.value, digits))
     low, high = t.part_of(item, "lower"), t.part_of(item, "upper")
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
     return median, b.small(f" {quartiles}{_n(item)}")
@@ -199,11 +199,11 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
                 yield f"{counts[name]} {named.get(name, clean(name, 40))}"
 
 
-def example_page(book: RunIndex) -> b.Page | None:
+def example_page(index: RunIndex) -> b.Page | None:
     """The page of the example cycle; None if there is none."""
-    if book.run.example is None:
+    if index.run.example is None:
         return None
-    (cycle, context, decisions), charts = book.run.example, list[tuple[Block, ...]]()
+    (cycle, context, decisions), charts = index.run.example, list[tuple[Block, ...]]()
     prices = prices_of(context)
     classes = {item.id: item.asset_class for item in context.instruments}
     for at, series in enumerate(context.series[:MOST]):
@@ -225,7 +225,7 @@ def example_page(book: RunIndex) -> b.Page | None:
     given: list[Block] = [b.Columns(tuple(charts), "tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
-    given += _features_and_book(context, prices)
+    given += _features_and_portfolio(context, prices)
     limits = tuple(limit_words(rule) for rule in context.constraints[:40])
     given.append(b.Group("The limits", (b.Items(limits),) if limits else b.notes(["No limit was stated."])))
     if task := clean(context.prompt, 3000):
@@ -259,9 +259,9 @@ def example_page(book: RunIndex) -> b.Page | None:
     )  # fmt: skip
 
 
-def example_closes(book: RunIndex) -> str:
+def example_closes(index: RunIndex) -> str:
     """The file behind the charts of the example cycle; empty if there is none."""
-    example = book.run.example
+    example = index.run.example
     series = () if example is None else example[1].series
     rows = [  # every close that was shown, drawn or not: a row per bar
         (asset.instrument, round((len(asset.close) - 1 - at) * asset.interval_s / 60), close)
@@ -276,9 +276,9 @@ def _more(total: int, noun: str, singular: str, many: str) -> str:
     return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {singular if left == 1 else many}")
 
 
-def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
+def _features_and_portfolio(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
     """The features given in addition to prices, and the portfolio before any order."""
-    book = context.portfolio
+    portfolio = context.portfolio
     # The facts given with the bars: a row per instrument, a column per field.
     facts = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
     fields = list(dict.fromkeys((fact.field, fact.unit) for fact in facts))[:MOST]
@@ -291,20 +291,20 @@ def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterato
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
     if (features := b.table_of(heads, rows, len(fields))) is not None:
         yield b.Group("Features given with the bars", (features,))
-    if book is not None:
-        positions = list[tuple[str, ...]]()
-        for name in sorted(book.positions)[:40]:
-            units, price = book.positions[name], prices.get(name)
+    if portfolio is not None:
+        cash, nav, positions = portfolio.cash, portfolio.nav, list[tuple[str, ...]]()
+        for name in sorted(portfolio.positions)[:40]:
+            units, price = portfolio.positions[name], prices.get(name)
             worth = ("no price", "not defined", "not defined")
             if price is not None:
-                share = percent(units * price / book.nav, 1) if book.nav > 0 else "no NAV"
+                share = percent(units * price / nav, 1) if nav > 0 else "no NAV"
                 worth = (number(price, 4), number(units * price), share)
             positions.append((clean(name, 40), number(units, 4), *worth))
-        cash = percent(book.cash / book.nav, 1) if book.nav > 0 else "no NAV"
-        positions.append(("Cash", "", "", number(book.cash), cash))
+        share = percent(cash / nav, 1) if nav > 0 else "no NAV"
+        positions.append(("Cash", "", "", number(cash), share))
         heads = ("Position", "Units", "Last price", "Value", "Of NAV")
         table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
-        sentence = f"Before any order, in {clean(book.currency, 12)}: cash {number(book.cash)}, NAV {number(book.nav)}."
+        sentence = f"Before any order, in {clean(portfolio.currency, 12)}: cash {number(cash)}, NAV {number(nav)}."
         yield b.Group("The book", (b.Prose(sentence, "cap"), table))
 
 

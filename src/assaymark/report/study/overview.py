@@ -57,15 +57,15 @@ class StudyFinding:
     notice: tuple[str, str]
 
 
-def finding(book: RunIndex) -> StudyFinding:
+def finding(index: RunIndex) -> StudyFinding:
     """The finding: the first rank overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
-    supported = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
+    supported = [v for v in ordered_verdicts(index) if v.publication_level != "no-claim"]
     supported.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
                              -t.RANK[v.publication_level]))  # fmt: skip
     # The notice on built-in judges and agents, as a heading and a sentence; empty without any.
-    graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
-    judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
+    graders, makers = ({one.name for one in some} for some in (index.run.reference_panel, index.run.reference_agents))
+    judges, (all_judges, all_agents) = {judge.name for judge in index.study.judges}, all_built_in(index)
     ours, notice, second = sorted(clean(name, 60) for name in graders & judges), ("", ""), list[str]()
     if all_judges and all_agents:
         said_of = "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
@@ -81,17 +81,17 @@ def finding(book: RunIndex) -> StudyFinding:
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
     if not supported:
-        limits = limits_of(book) if book.run.verdicts else []  # the reason why nothing is supported, and its fix
-        none = "No claim is supported." if book.run.verdicts else "No claim was decided."
-        why = book.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
-    elif not names_allowed(book):
+        limits = limits_of(index) if index.run.verdicts else []  # the reason why nothing is supported, and its fix
+        none = "No claim is supported." if index.run.verdicts else "No claim was decided."
+        why = index.untestable or (f"{limits[0][0]}: {limits[0][1]} {limits[0][3]}" if limits else none)
+    elif not names_allowed(index):
         also = f"{t.counted(len(supported), 'sentence')} would be supported if the judges were no built-in rules."
         return StudyFinding("Built-in judges scored these agents", None, also, "", notice)
     # The agents that cannot be ranked, and the number of dimensions with agreement.
-    if supported_orders(book, AGGREGATE):
-        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
+    if supported_orders(index, AGGREGATE):
+        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(index, AGGREGATE) if not tier.alone]
         second = [f"{_names(group)} cannot be ranked." for group in groups]
-    if agreed := [s for d in book.dimensions if d != AGGREGATE and (s := book.status(d)) is not None]:
+    if agreed := [s for d in index.dimensions if d != AGGREGATE and (s := index.status(d)) is not None]:
         some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
         weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
         second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
@@ -107,11 +107,11 @@ def _names(names: Sequence[str]) -> str:
     return t.listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
-def counted_words(book: RunIndex) -> str:
+def counted_words(index: RunIndex) -> str:
     """The totals behind the tallies: sentences, decisions, judges and clusters."""
-    run, clusters, what = book.run, book.clusters, "decision" if book.run.table is None else "answer"
-    fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
-    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(book.answers, what),
+    run, clusters, what = index.run, index.clusters, "decision" if index.run.table is None else "answer"
+    fixed = "fixed in advance" if index.preregistered else "not preregistered, so none without a condition"
+    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(index.answers, what),
              t.counted(len(run.study.judges), "judge")]  # fmt: skip
     return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
 
@@ -119,13 +119,13 @@ def counted_words(book: RunIndex) -> str:
 # --- who is ahead -----------------------------------------------------------------------------------------------------
 
 
-def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
+def tier_rows(index: RunIndex, dimension: str) -> list[TierRow]:
     """The tiers of a score as rows of a chart."""
-    rows, alone, groups = [], ranked_alone(book, dimension), tiers(book, dimension)
+    rows, alone, groups = [], ranked_alone(index, dimension), tiers(index, dimension)
     for at, tier in enumerate(groups):
-        ends, point = tier_ends(book, tier, dimension), None
+        ends, point = tier_ends(index, tier, dimension), None
         written, remark = "" if ends is None else f"{span(*ends)}, one tier", "no ranking inside"
-        if tier.agents[0] in alone and (item := effect_of(book, tier.agents[0], dimension)) is not None:
+        if tier.agents[0] in alone and (item := effect_of(index, tier.agents[0], dimension)) is not None:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
             written = t.shown(item) if point is None else t.interval(point, *limits)
@@ -138,60 +138,60 @@ def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
     return rows
 
 
-def axis_of(book: RunIndex) -> tuple[float, float]:
+def axis_of(index: RunIndex) -> tuple[float, float]:
     """The shared axis of all scores: between whole points of the scale, or the whole scale without scores."""
-    lowest, highest = book.study.scale
-    ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
+    lowest, highest = index.study.scale
+    ends = [end for d in index.dimensions for tier in tiers(index, d) for end in tier_ends(index, tier, d) or ()]
     low = max(lowest, math.floor(min(ends, default=lowest)))
     high = min(highest, math.ceil(max(ends, default=highest)))
     return (low, high) if low < high else (low, min(highest, low + 1)) if low < highest else (lowest, highest)
 
 
-def _tiers_section(book: RunIndex) -> b.Section:
+def _tiers_section(index: RunIndex) -> b.Section:
     """The tiers on the overall score, then on each dimension, on one axis."""
-    axis, level, table = axis_of(book), percent(book.study.inference.level), book.run.table
-    scored = [d for d in book.dimensions if d != AGGREGATE and (book.on(d) or book.status(d) is not None)][:CHARTED]
+    axis, level, table = axis_of(index), percent(index.study.inference.level), index.run.table
+    scored = [d for d in index.dimensions if d != AGGREGATE and (index.on(d) or index.status(d) is not None)][:CHARTED]
     blocks, charts = list[Block](), list[b.Figure]()
     for at, dimension in enumerate((AGGREGATE, *scored)):
-        rows, title, why = tier_rows(book, dimension), book.title(dimension), tuple[str, ...]()
-        if book.status(dimension) == "halt":  # too little agreement: no tier may be drawn
-            needed = number(book.study.gates.halt)
-            why = ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
+        rows, title, why = tier_rows(index, dimension), index.title(dimension), tuple[str, ...]()
+        if index.status(dimension) == "halt":  # too little agreement: no tier may be drawn
+            needed = number(index.study.gates.halt)
+            why = ("Judges do not agree", f"{index.gating_words(dimension)}; {needed} needed")
         if why and at:  # not even the tiers of that dimension are shown
-            rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
+            rows = [TierRow(tuple(clean(agent, 60) for agent in index.agents), "no-claim", None, None, "")]
         lines = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
         desc = "; ".join(lines)
         # The ends of each tier, and the score of an agent alone in its tier.
         ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
-        if not at and book.agents:
+        if not at and index.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
                                        kind, why)
                             for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
-            title = f"Overall score, {book.study.scale_text}, with {level} interval"
-            blocks.append(b.Figure(title, _ranks_words(book, AGGREGATE), wide, narrow, values=values))
+            title = f"Overall score, {index.study.scale_text}, with {level} interval"
+            blocks.append(b.Figure(title, _ranks_words(index, AGGREGATE), wide, narrow, values=values))
         elif at:
-            status, item = book.status(dimension), book.gating(dimension)
-            kappa = f"{book.gating_words(dimension)}{'' if item is None else t.ends_of(item)}"
+            status, item = index.status(dimension), index.gating(dimension)
+            kappa = f"{index.gating_words(dimension)}{'' if item is None else t.ends_of(item)}"
             agree = "Judges do not agree" if status == "halt" else "Judges agree"
             if status == "methodology":
                 agree = "Judges agree weakly"
-                kappa += f"; {number(book.study.gates.publish)} needed without a condition"
+                kappa += f"; {number(index.study.gates.publish)} needed without a condition"
             about = (f"{title} by tier", desc, float(NARROW))
             chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
-            note = "" if why else _ranks_words(book, dimension)
+            note = "" if why else _ranks_words(index, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
     small = [b.Columns(tuple((figure,) for figure in charts), "small3")] if charts else []
     if table is not None:
-        cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
-        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
+        cuts, flips = tier_sentences(index)[:_CUTS], turned_sentences(index)[:_CUTS]
+        blocks += [*_quotes(cuts), *(b.Prose(one) for one in (top_words(index),) if one), *small, *_quotes(flips, cuts)]
     else:
         blocks += small
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
     )
-    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Prose(key)))
+    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(index), (*blocks, b.Prose(key)))
 
 
 QuotedSentence = tuple[str, Level, tuple[str, ...]]
@@ -222,10 +222,10 @@ def _quotes(sentences: Sequence[QuotedSentence], above: Sequence[QuotedSentence]
     return [*quotes, *(b.Prose(text) for text in (shared,) if text)]
 
 
-def turned_sentences(book: RunIndex) -> list[QuotedSentence]:
+def turned_sentences(index: RunIndex) -> list[QuotedSentence]:
     """Pairs ranked one way on a dimension and the other way on another, in the form of `tier_sentences`."""
-    by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
-               for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
+    by_pair = {d: {v.claim.subjects: v for v in index.on(d, "pair") if v.publication_level != "no-claim"}
+               for d in index.dimensions if d != AGGREGATE and names_allowed(index)}  # fmt: skip
     sentences = []
     for dimension, other in combinations(by_pair, 2):
         for high, low in by_pair[dimension].keys() & {pair[::-1] for pair in by_pair[other]}:
@@ -243,28 +243,28 @@ def turned_sentences(book: RunIndex) -> list[QuotedSentence]:
     return sorted(sentences)
 
 
-def _ranks_words(book: RunIndex, dimension: str) -> str:
+def _ranks_words(index: RunIndex, dimension: str) -> str:
     """The simultaneous rank interval of each agent in a tier of more than three; empty if there is no such tier."""
-    possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
+    possible, of = index.summary.ranks.get(dimension, {}), count(len(index.agents))
     lines = [
         f"{clean(agent, 60)} {t.ordinal_span(*possible.get(agent, tier.ranks))}"
-        for tier in tiers(book, dimension) if len(tier.agents) > 3 for agent in tier.agents
+        for tier in tiers(index, dimension) if len(tier.agents) > 3 for agent in tier.agents
     ]  # fmt: skip
     more = f" and {count(len(lines) - 12)} more" if len(lines) > 12 else ""
     return f"Possible ranks of {of}: {', '.join(lines[:12])}{more}." if lines else ""
 
 
-def tier_sentences(book: RunIndex) -> list[QuotedSentence]:
+def tier_sentences(index: RunIndex) -> list[QuotedSentence]:
     """Each cut between tiers on the overall score as a sentence, with its level and its conditions. It follows from the
     supported orders of every agent above over every agent below it."""
-    groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
-    by_pair, sentences = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}, list[QuotedSentence]()
-    for cut in range(1, len(groups) if names_allowed(book) else 1):
+    groups, orders = tiers(index, AGGREGATE), supported_orders(index, AGGREGATE)
+    by_pair, sentences = {v.claim.subjects: v for v in index.on(AGGREGATE, "pair")}, list[QuotedSentence]()
+    for cut in range(1, len(groups) if names_allowed(index) else 1):
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(agent, other) for agent in above for other in below]
         conditions = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
         level = t.weakest(orders[pair] for pair in pairs)
-        first = [v for v in book.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
+        first = [v for v in index.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]
             text, level = prose(leads.claim.statement, 400), leads.publication_level
@@ -273,7 +273,7 @@ def tier_sentences(book: RunIndex) -> list[QuotedSentence]:
             text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
         elif len(below) == 1:
             lowest = f"{clean(below[0], 60)} scores lowest of the"
-            text = f"{lowest} {t.words(len(book.agents))} agents on the overall score."
+            text = f"{lowest} {t.words(len(index.agents))} agents on the overall score."
         else:
             named = t.listing([clean(agent, 60) for agent in above])
             text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
@@ -281,22 +281,22 @@ def tier_sentences(book: RunIndex) -> list[QuotedSentence]:
     return sentences
 
 
-def top_words(book: RunIndex) -> str:
+def top_words(index: RunIndex) -> str:
     """The agents one of which is the best, with simultaneous confidence; empty if no agent is excluded."""
-    top = [clean(agent, 60) for agent in book.summary.top_set.get(AGGREGATE, ())]
-    narrowed = 1 < len(top) < len(book.agents)
+    top = [clean(agent, 60) for agent in index.summary.top_set.get(AGGREGATE, ())]
+    narrowed = 1 < len(top) < len(index.agents)
     return f"The best agent is one of {count(len(top))}: {_names(top)}." if narrowed else ""
 
 
-def tiers_words(book: RunIndex) -> str:
+def tiers_words(index: RunIndex) -> str:
     """The number of tiers on the overall score, and of dimensions without a ranking."""
-    groups = tiers(book, AGGREGATE)
+    groups = tiers(index, AGGREGATE)
     if not groups:
         return "No agent was scored."
     sentence = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
         f"On the overall score {_names([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
     )  # fmt: skip
-    if halted := sum(d != AGGREGATE and book.status(d) == "halt" for d in book.dimensions):
+    if halted := sum(d != AGGREGATE and index.status(d) == "halt" for d in index.dimensions):
         verb = "has" if halted == 1 else "have"
         sentence += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
     return sentence
@@ -305,9 +305,9 @@ def tiers_words(book: RunIndex) -> str:
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
-def planted_words(book: RunIndex) -> str:
+def planted_words(index: RunIndex) -> str:
     """One sentence on whether planted texts fool the judges."""
-    gated = [c for c in controls(book) if c.gate is not None]
+    gated = [c for c in controls(index) if c.gate is not None]
     bad = [c for c in gated if c.outcome not in GOOD]
     turned = [c for c in gated if c.turned and c not in bad]
     named = t.listing([_planted_name(c) for c in (bad or turned)])
@@ -325,13 +325,13 @@ def _planted_name(control: Control) -> str:
     return names.get(control.cell, control.name.lower() + " texts")
 
 
-def _planted_section(book: RunIndex) -> b.Section:
+def _planted_section(index: RunIndex) -> b.Section:
     """Control texts with a known right treatment: the first two kinds by all judges, then without each family."""
-    gated, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
+    gated, columns = [c for c in controls(index) if c.gate is not None], list[tuple[Block, ...]]()
     for control in gated[:2]:
-        cells, gate, score = book.study.cells, control.gate, control.score
-        names = {judge.family: judge.name for judge in book.study.judges}
-        drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
+        cells, gate, score = index.study.cells, control.gate, control.score
+        names = {judge.family: judge.name for judge in index.study.judges}
+        drops = sorted(index.all("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
         rows = [("all judges", gate, control.outcome)] if gate is not None else []
         rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
                   str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
@@ -339,9 +339,9 @@ def _planted_section(book: RunIndex) -> b.Section:
         band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
         ends = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
         axis = strip_axis(ends, *(end for end in band if end is not None), 0.0)
-        graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
+        graded, honest = score or gate, index.value("cell.honest", dimension=AGGREGATE)
         n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
-        mean = f" Mean score {book.to(score, number(score.value))}" if known(score) else ""
+        mean = f" Mean score {index.link(score, number(score.value))}" if known(score) else ""
         mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
         rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
         against = "the weakest quarter of real texts" if low else "real texts"
@@ -354,7 +354,7 @@ def _planted_section(book: RunIndex) -> b.Section:
             first = item is rows[0][1]
             cuts = tuple((end, f"{end:g}".replace("-", "−") if first else "", False) for end in band if end is not None)
             strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if phrase == "passes" else "n", band)
-            lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), phrase))
+            lines.append((name, Markup(strip.svg()), index.link(item, t.signed(item.value)), phrase))
         columns.append((
             Markup("<h3>{}</h3>").format(t.sentence(_planted_name(control))[:-1] + n),
             b.Prose(f"Points against {against}; {rule}.{mean}", "cap"),
@@ -365,37 +365,37 @@ def _planted_section(book: RunIndex) -> b.Section:
     more = f" of {t.counted(len(gated), 'kind')}: {values}" if len(gated) > 2 else ""
     rest = b.Prose((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
     blocks = (b.Columns(tuple(columns)), rest) if columns else ()
-    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
+    return b.Section("planted", "Do planted texts fool the judges?", planted_words(index), blocks)
 
 
 # --- how good are the judges ------------------------------------------------------------------------------------------
 
 
-def _judges_section(book: RunIndex) -> b.Section:
+def _judges_section(index: RunIndex) -> b.Section:
     """One row per judge: points for filler, points for a requirement, the score of an empty text, and its own test."""
-    run, limits_set = book.run, (book.study.datasheets.set if book.study.datasheets else {})
-    failing, rows, makers = failed_judges(book), [], dict[str, list[str]]()
+    run, limits_set = index.run, (index.study.datasheets.set if index.study.datasheets else {})
+    failing, rows, makers = failed_judges(index), [], dict[str, list[str]]()
     columns, axes = (("point.verbosity", "verbosity"), ("point.slope", "slope")), {}
     for name, key in columns:
-        items = [own_test(book, name, judge.name) for judge in run.study.judges]
+        items = [own_test(index, name, judge.name) for judge in run.study.judges]
         ends = [end for m in items if m is not None for end in (m.value, m.low, m.high) if end is not None]
         axes[name] = strip_axis(ends, limits_set.get(key, 0.0), 0.0)
-    for agent in book.agents:
-        makers.setdefault(book.family(agent), []).append(clean(agent, 60))
+    for agent in index.agents:
+        makers.setdefault(index.family(agent), []).append(clean(agent, 60))
     for judge in sorted(run.study.judges, key=lambda judge: judge.name):
         name, same = clean(judge.name, 60), makers.get(clean(judge.family, 60), [])
         lead: Inline = b.Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
         cells: list[Inline] = [(lead, small(f" same maker as {t.listing(same)}")) if same else lead]
         for measure, key in columns:
-            item, cut = own_test(book, measure, judge.name), limits_set.get(key)
+            item, cut = own_test(index, measure, judge.name), limits_set.get(key)
             if not known(item):
                 cells.append(t.shown(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
             point = (item.value, item.low, item.high)
             cells.append(scores.strip_cell(axes[measure], cut or 0.0, point, t.signed(item.value), over))
-        cells += [t.shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
-        tested = "within limits" if book.every("datasheet.gate", judge=judge.name) else "no limit set"
+        cells += [t.shown(own_test(index, "point.vacuum_score", judge.name)), invalid_words(index, judge.name)]
+        tested = "within limits" if index.all("datasheet.gate", judge=judge.name) else "no limit set"
         rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
     dashed = "0" if cut is None else f"limit {number(cut)}"
@@ -405,19 +405,19 @@ def _judges_section(book: RunIndex) -> b.Section:
         ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
     )  # fmt: skip
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
-    return b.Section("judges", "How good are the judges?", judges_words(book), (table,))
+    return b.Section("judges", "How good are the judges?", judges_words(index), (table,))
 
 
-def judges_words(book: RunIndex) -> str:
+def judges_words(index: RunIndex) -> str:
     """The judges that are within, or over, the limits of the plan."""
-    failing, panel = failed_judges(book), book.study.judges
+    failing, panel = failed_judges(index), index.study.judges
     if failing:
         rest = len(panel) - len(failing)
         others = f" The {t.words(rest) + ' others are' if rest > 1 else 'other is'} within the limits." if rest else ""
-        return f"{t.sentence(own_tests_words(book))}{others}"
-    if not book.tests:
+        return f"{t.sentence(own_tests_words(index))}{others}"
+    if not index.tests:
         return "Not known: the judges were not tested on texts of known quality."
-    return t.sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.study.datasheets else (
+    return t.sentence(f"Every judge is within the limits: {own_tests_words(index)}" if index.study.datasheets else (
         "The plan set no limits for the judges’ own tests"
     ))  # fmt: skip
 
@@ -425,9 +425,9 @@ def judges_words(book: RunIndex) -> str:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
+def overview(index: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, description)."""
-    front, levels, table = finding(book), [v.publication_level for v in book.run.verdicts], book.run.table
+    front, levels, table = finding(index), [v.publication_level for v in index.run.verdicts], index.run.table
     level, title = "no-claim" if front.verdict is None else front.verdict.publication_level, front.said
     heading: Inline = title if front.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
     lead: Inline = front.also if front.verdict is None or not front.also else (b.bold("Say also:"), " ", front.also)
@@ -436,38 +436,38 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         for name, path, subtitle in deeper
     )
     # The limits that keep sentences from being supported, by the number of sentences.
-    shown = limits_of(book) if table is None else limits_of(book)[:_CUTS]
+    shown = limits_of(index) if table is None else limits_of(index)[:_CUTS]
     limits = b.section(
         "limits", "What limits the result?",
         "By the number of sentences affected." if shown else "Nothing: no sentence is limited.",
         b.table_of(("Limit", "Measured", "Effect", "Fix and price"), shown, stacked=True, style="limits"),
     )  # fmt: skip
-    ahead, planted = _tiers_section(book), _planted_section(book)
+    ahead, planted = _tiers_section(index), _planted_section(index)
     if table is not None:
-        sections = [ahead, scores.panel_section(book), *([scores.orders_section(table)] if table.orders else []),
-                    *([planted] if book.study.cells_judged else []), limits]  # fmt: skip
+        sections = [ahead, scores.panel_section(index), *([scores.orders_section(table)] if table.orders else []),
+                    *([planted] if index.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
-        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(book))
+        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(index))
         sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
     elif front.verdict is None and not any(level != "no-claim" for level in levels):
-        sections = [limits, *([ahead] if book.agents else []), planted, _judges_section(book)]
+        sections = [limits, *([ahead] if index.agents else []), planted, _judges_section(index)]
     else:
-        sections = [ahead, planted, _judges_section(book), limits]
+        sections = [ahead, planted, _judges_section(index), limits]
     deep = b.Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
-    asked = bench(book, "index.html")
+    asked = bench(index, "index.html")
     (head, text), parts = front.notice, list[Inline]()
     if table is not None and table.about:
         parts = [prose(table.about, 600)]
     elif text:
         parts = [b.bold(head), f" {text} ", b.Linked("What was planted", "plan.html#panel")]
-    if not book.preregistered and table is None:
+    if not index.preregistered and table is None:
         late = " The scores had been seen when the plan was locked."
         parts += [" " if parts else "", b.bold("Not preregistered."), late]
     return b.Page(
-        "index.html", book.study.title or book.study.name,
-        lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(book)}".strip(),
+        "index.html", index.study.title or index.study.name,
+        lead, heading=(b.Mark(level), heading), under=f"{front.second} {scores.pairs_words(index)}".strip(),
         notice=tuple(parts),
         tallies=t.tally(levels),
-        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        of=counted_words(index), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

@@ -156,40 +156,40 @@ def each_page(
     """The pages of `render_pages`, one at a time, and those of single calls if there is a ledger to read. A run with
     judgments has pages of them and of decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has no
     cards of claims and no rows of measurements; its sentences state what decides them."""
-    book, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
+    index, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
     if brief:
-        yield from ((page.path, frame.page(page)) for page in _pages(book, (), {}))
+        yield from ((page.path, frame.page(page)) for page in _pages(index, (), {}))
         yield from frame.files()
         return
     trail = StudyProvenance.of(run) if run.judgments else None
-    rows = ledger_rows(book, {} if trail is None else trail.decisions)
+    rows = ledger_rows(index, {} if trail is None else trail.decisions)
     rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
-    measured = measured_parts(measured_rows(book, rests))
+    measured = measured_parts(measured_rows(index, rests))
     # Claims link to measurements, and pages to both.
-    book = replace(book, links=measured_links(measured), made={})
-    sized = paged_by(cards(book), lambda pair: len(str(pair[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
+    index = replace(index, links=measured_links(measured), made={})
+    sized = paged_by(cards(index), lambda pair: len(str(pair[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
     parts = in_parts("claims", sized)
     places = {claim: f"{name}#{card.id}" for name, group in parts.items() for claim, card in group}
-    book = replace(book, claims=places)
+    index = replace(index, claims=places)
     if trail is not None:
         yield from trail.pages(frame, read, calls)
-    for page in _pages(book, rows, {path: [card for _, card in group] for path, group in parts.items()}):
+    for page in _pages(index, rows, {path: [card for _, card in group] for path, group in parts.items()}):
         yield page.path, frame.page(page)
     yield from measurement_pages(frame, measured)
     yield from frame.files()
-    if closes := example_closes(book):
+    if closes := example_closes(index):
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
+def _pages(index: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each topic that it links to."""
     # The other pages as (whether it exists, words, path, description).
-    run, table = book.run, book.run.table is not None
+    run, table = index.run, index.run.table is not None
     when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
     listed, controls = bool(claims) or not table, not table or bool(run.study.cells_judged)
     ways = [
         (listed, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
-        (True, "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"),
+        (True, "Agents", "agents.html", f"{count(len(index.agents))}, ranks and conduct"),
         (True, "Agreement", "agreement.html", counted(len(run.study.judges), "judge")),
         (True, "Stability", "stability.html", "orders without each judge"),
         (controls, "Control texts", "controls.html", "texts of known quality"),
@@ -203,10 +203,10 @@ def _pages(book: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequ
     ]  # fmt: skip
     deeper = [
         ("Any sentence", path, "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}")
-        for path, dimension in reversed(first_scores(book).items()) if table
+        for path, dimension in reversed(first_scores(index).items()) if table
     ] + [(words, path, intro) for there, words, path, intro in ways if there]  # fmt: skip
-    yield overview(book, deeper)
-    yield from sentence_pages(book)
+    yield overview(index, deeper)
+    yield from sentence_pages(index)
     lead = (
         "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not "
         "supported is named without the direction that the panel saw."
@@ -218,29 +218,29 @@ def _pages(book: RunIndex, rows: Sequence[b.TableRow], claims: Mapping[str, Sequ
         yield b.Page(path, "All sentences", lead, (), (listing,), links,
                    here="claims", foot=("To check a certificate without any text of the agents: ", verify))  # fmt: skip
     if not table:
-        yield map_page(book, book.links)
+        yield map_page(index, index.links)
     pages: list[tuple[str, str, str, tuple[b.Section | None, ...]]] = [
         ("agents", "Agents", "How the agents rank, and what they were shown and did.",
-         (board_section(book), ranks_section(book), agents_section(book))),
+         (board_section(index), ranks_section(index), agents_section(index))),
         ("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
-         (agreement_section(book), people_section(book), single_section(book), noise_section(book))),
+         (agreement_section(index), people_section(index), single_section(index), noise_section(index))),
         ("stability", "Stability of the orders", "What an order needs beside a significant difference.",
-         (stability_section(book, outside_group(book)), explanations_section(book), rules_section(book))),
+         (stability_section(index, outside_group(index)), explanations_section(index), rules_section(index))),
     ]  # fmt: skip
     if controls:
-        pages.append(("controls", "Control texts", "Texts whose right treatment is known.", (controls_section(book),)))
-    more = () if table else (panel_section(book), cost_section(book), records_section(book))
-    pages.append(("plan", "Plan", _PLAN[table], (plan_section(book), *more)))
+        pages.append(("controls", "Control texts", "Texts whose right treatment is known.", (controls_section(index),)))
+    more = () if table else (panel_section(index), cost_section(index), records_section(index))
+    pages.append(("plan", "Plan", _PLAN[table], (plan_section(index), *more)))
     if not table:
         intro = "The numbers in the texts against what their authors could see."
-        pages.append(("fact-check", "Fact check", intro, (evidence_section(book),)))
+        pages.append(("fact-check", "Fact check", intro, (evidence_section(index),)))
     for name, title, intro, sections in pages:
         there = tuple(section for section in sections if section is not None)
         styles = ("judges.css",) if name == "agreement" else ()
         yield b.Page(f"{name}.html", title, intro, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
         yield from ledger_pages(rows)
-        if (example := example_page(book)) is not None:
+        if (example := example_page(index)) is not None:
             yield example
 
 
@@ -259,20 +259,20 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
 # --- cards: a claim with its checks, its measurements, and its level under other rules --------------------------------
 
 
-def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
+def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
     listed: list[tuple[str, b.Card]] = []
     effects = {"stops": b.bold("Stops here."), "condition": b.bold("Condition.")}
-    for verdict in ordered_verdicts(book):
+    for verdict in ordered_verdicts(index):
         level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
-        claimed, (tests, unreached) = level != "no-claim", checked(book, verdict)
+        claimed, (tests, unreached) = level != "no-claim", checked(index, verdict)
         # The id of a card; a hash of the claim id would reveal the direction of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
         blocks: list[Block] = [] if claimed else [b.Prose(prose(suppressed_phrase(claim), 400), "up")]
         if claimed:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
-            conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
-            quote = said_claim(book, verdict, f"q{anchor}")
+            conditions = list(filter(None, (built_in_words(index, verdict), *needed)))
+            quote = said_claim(index, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
             blocks += [b.Prose(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
@@ -297,11 +297,11 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         # The measurements behind a claim, kind by kind, each linked to its row.
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in dict.fromkeys(verdict.measurements):
-            item = book.by_id.get(name)
-            if item is not None and name in book.links and (claimed or name.startswith(_SHOWN_UNSUPPORTED[kind])):
-                groups.setdefault(item.name, []).append((_about(book, item, claim.dimension), book.links[name]))
+            item = index.by_id.get(name)
+            if item is not None and name in index.links and (claimed or name.startswith(_SHOWN_UNSUPPORTED[kind])):
+                groups.setdefault(item.name, []).append((_about(index, item, claim.dimension), index.links[name]))
         if groups:
-            kinds = ((f"{measured_title(name, book.sign)}: ",
+            kinds = ((f"{measured_title(name, index.sign)}: ",
                       b.spaced(b.Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
                       f" and {len(ways) - _LINKS} more" if len(ways) > _LINKS else "")
                      for name, ways in groups.items())  # fmt: skip
@@ -314,21 +314,21 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not claimed):
             file = ("in ", b.code("certificates/"), "; its name has the direction in it")
-        about = f"{_KINDS[kind]}, {book.title(claim.dimension)}"
+        about = f"{_KINDS[kind]}, {index.title(claim.dimension)}"
         card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
         listed.append((claim.id, card))
     return tuple(listed)
 
 
-def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
+def measured_rows(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a study. The numbers of a difference without a supported order are hidden; the score of an
     agent that shares its tier is replaced by the range of its judges."""
-    orders = {d: {frozenset(pair) for pair in supported_orders(book, d)} for d in book.dimensions}
-    alone = {d: ranked_alone(book, d) for d in book.dimensions}
+    orders = {d: {frozenset(pair) for pair in supported_orders(index, d)} for d in index.dimensions}
+    alone = {d: ranked_alone(index, d) for d in index.dimensions}
 
     def shown(key: str, value: str) -> str:
         if key == "dimension":
-            return book.title(value)
+            return index.title(value)
         return clean(cell_title(value) if key == "cell" else value, 80)
 
     def hidden(item: Measurement) -> str:
@@ -337,14 +337,14 @@ def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured
             ordered = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
-            bounds = None if item.name == "rank.first" else judged_range(book, dimension, item.labels.get("agent", ""))
+            bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
             why = "the agent shares its tier"
             return f"not shown: {why}" if bounds is None else f"{span(*bounds)}, range of the judges; {why}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
-    ours = {name: measured_title(name, book.sign) for name in _AGREED}
-    return rows_of(book.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
+    ours = {name: measured_title(name, index.sign) for name in _AGREED}
+    return rows_of(index.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
 
 
 def measured_title(name: str, sign: str = "κ") -> str:
@@ -353,7 +353,7 @@ def measured_title(name: str, sign: str = "κ") -> str:
     return title.replace("κ", sign) if name in _AGREED else title
 
 
-def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
+def _about(index: RunIndex, item: Measurement, dimension: str) -> str:
     """The labels that distinguish a measurement from its neighbours; two agents in alphabetical order."""
     labels = item.labels
     pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)
@@ -361,21 +361,21 @@ def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
     words += [f"without judge family {clean(labels['dropped'], 60)}"] if "dropped" in labels else []
     words += [clean(labels[key], 60) for key in _NAMED if key in labels]
     about = labels.get("dimension", dimension)
-    return ", ".join([*words, book.title(about)] if about != dimension or not words else words)
+    return ", ".join([*words, index.title(about)] if about != dimension or not words else words)
 
 
-def rules_section(book: RunIndex) -> b.Section | None:
+def rules_section(index: RunIndex) -> b.Section | None:
     """The first supported claims under each other rule, and how many claims each rule would move; None without one. If
     no pair can be tested, no rule could reject anything, and none is counted."""
-    verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
+    verdicts = [] if index.untestable else [v for v in index.run.verdicts if v.fragility]
     names = sorted({rule for v in verdicts for rule in v.fragility})
     if not names:
         return None
     # The level of an unsupported claim under another rule would reveal its direction.
-    ordered, rows = ordered_verdicts(book), list[tuple[Inline, ...]]()
+    ordered, rows = ordered_verdicts(index), list[tuple[Inline, ...]]()
     supported = [v for level in LEVELS[:2] for v in ordered if v.publication_level == level and v.fragility]
     for verdict in supported[:_RULED]:
-        level, href = verdict.publication_level, book.claims.get(verdict.claim.id, "")
+        level, href = verdict.publication_level, index.claims.get(verdict.claim.id, "")
         text = prose(verdict.claim.statement, 400).removesuffix(".")
         cells: list[Inline] = [(text, " ", b.Linked("Rests on", href)) if href else text, b.Mark(level, TAGS[level])]
         for rule in names:
@@ -393,7 +393,7 @@ def rules_section(book: RunIndex) -> b.Section | None:
     under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
     heads = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
-    why = "" if FLIP in names else flip_words(book)
+    why = "" if FLIP in names else flip_words(index)
     return b.Section(
         "rules", "What would change under another rule?",
         f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",

@@ -18,13 +18,13 @@ from assaymark.report.text import known
 from assaymark.text import clean, count, money, number, percent, prose
 
 
-def cost_section(book: RunIndex) -> b.Section | None:
+def cost_section(index: RunIndex) -> b.Section | None:
     """The cost by model; None if no paid model was called."""
     title = "What did it cost?"
-    if book.run.paid is None:
+    if index.run.paid is None:
         answer = "The ledger, which knows what was paid, could not be read where this page was made."
         return b.Section("cost", title, answer)
-    paid = sorted(book.run.paid, key=lambda paid: paid.model)
+    paid = sorted(index.run.paid, key=lambda paid: paid.model)
     if not paid:
         return None
     rows = []
@@ -144,32 +144,32 @@ _PARTS: Final = (
 )  # fmt: skip
 
 
-def plan_section(book: RunIndex) -> b.Section:
+def plan_section(index: RunIndex) -> b.Section:
     """Facts of the plan and the panel, every field of the plan, the rubric, and what is not claimed."""
-    run, lines = book.run, list[Inline]([("Plan ", b.code(clean(book.run.plan_hash)))])
+    run, lines = index.run, list[Inline]([("Plan ", b.code(clean(index.run.plan_hash)))])
     if amended := amended_words(sorted({field for v in run.verdicts for field in v.amended})):
         lines.append((b.bold(amended), " The claims that depend on it say so."))
-    fields = b.Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
-    titles = t.listing([book.title(name) for name, _ in run.rubric.dimensions]) or "none"
+    fields = b.Table(("Field", "Value", "What it decides"), tuple(_plan_rows(index)), summary="", stacked=True)
+    titles = t.listing([index.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
-    item, note = book.one("order.detectable", dimension=AGGREGATE), ""
+    item, note = index.get("order.detectable", dimension=AGGREGATE), ""
     pairs, could = sum(measurement.name == "contrast" for measurement in run.measurements), t.shown(item)
     if known(item):
         pair, power = t.part_of(item, "pair"), t.part_of(item, "power")
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
-        could = book.to(item, f"{number(item.value)} points for a leader{single}")
+        could = index.link(item, f"{number(item.value)} points for a leader{single}")
     # How the plan treats the clusters: as independent or as consecutive in time.
-    time, study = book.one("order.autocorrelation", dimension=AGGREGATE), book.study
+    time, study = index.get("order.autocorrelation", dimension=AGGREGATE), index.study
     order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
     taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
-    worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
+    worth, overlap = (index.get(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
     independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
     if known(worth):
-        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.part_of(worth, "r")
+        independent, r = index.link(worth, f"{number(worth.value, 1)} independent judges"), t.part_of(worth, "r")
         errors = "" if r is None else f"their errors correlate at {number(r)}"
     conflict, detail = "none", "no judge shares a family with an agent"
-    if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
+    if shared := [clean(family, 60) for family in study.families if family and family in index.families.values()]:
         of = t.counted(len(study.families), "judge family", "judge families")
         conflict = f"{len(shared)} of {of} also made agents"
         detail = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
@@ -182,7 +182,7 @@ def plan_section(book: RunIndex) -> b.Section:
         ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
-        ("Preregistered", "yes" if book.preregistered else "no", ""),
+        ("Preregistered", "yes" if index.preregistered else "no", ""),
         ("Test", _TESTS[study.inference.test], f"clusters {taken}"),
         ("Could detect", could, note),
     ]  # fmt: skip
@@ -191,8 +191,8 @@ def plan_section(book: RunIndex) -> b.Section:
          ", ".join(clean(judge.name, 60) for judge in study.judges)),
         ("Worth", independent, errors),
         ("Conflict", conflict, detail),
-        ("Held-out judge", outside_name(book) or "none", outside_state(book)),
-        ("Overlap", book.to(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Held-out judge", outside_name(index) or "none", outside_state(index)),
+        ("Overlap", index.link(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
         ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
          "retried once where a reply is no JSON; an invalid reply is never retried"),
         ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
@@ -203,7 +203,7 @@ def plan_section(book: RunIndex) -> b.Section:
     facts = tuple((b.Group(title, (b.Terms(rows),)),) for title, rows in noted)
     # The full text of a custom rubric.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
-        (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
+        (index.title(name) if name else "All", clean(what, 40), clean(text, 4000))
         for name, what, text in run.rubric.texts
     ], stacked=True)  # fmt: skip
     return b.section(
@@ -215,24 +215,24 @@ def plan_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
 
 
-def panel_section(book: RunIndex) -> b.Section:
+def panel_section(index: RunIndex) -> b.Section:
     """The judges of the panel, and the planted properties of built-in ones."""
     rows, planted = [], list[tuple[Block, ...]]()
-    views = {view.name: view for view in book.run.reference_panel}
-    outside = book.study.stability.probe
-    for judge in (*book.study.judges, *((outside,) if outside else ())):
-        own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
+    views = {view.name: view for view in index.run.reference_panel}
+    outside = index.study.stability.probe
+    for judge in (*index.study.judges, *((outside,) if outside else ())):
+        own = sorted(clean(agent, 60) for agent, family in index.families.items() if family == judge.family)
         conflict = f"made by the family of {t.listing(own)}" if own else "none"
         if judge is outside:
             conflict += "; held-out judge, asked about contested pairs alone"
         name = clean(judge.name, 80)
         rows.append((name, clean(judge.family, 80), b.code(clean(judge.model, 120)), str(judge.trials),
-                     invalid_words(book, judge.name), conflict))  # fmt: skip
+                     invalid_words(index, judge.name), conflict))  # fmt: skip
         if (view := views.get(judge.name)) is not None and view.planted:
             planted.append((planted_group(name, view.question, view.planted),))
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
-    lead = reference_words(book)
+    lead = reference_words(index)
     return b.section("panel", "Who judged?", lead, table, b.Columns(tuple(planted), "tri") if planted else None)
 
 
@@ -242,38 +242,38 @@ def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:
     return b.Group(f"What is planted in {name}?", (b.Prose(clean(question, 300), "cap"), flaws))
 
 
-def noise_section(book: RunIndex) -> b.Section:
+def noise_section(index: RunIndex) -> b.Section:
     """The variation of the same judge or agent on the same input, if the records contain repeats."""
-    rows, gate = list[tuple[Inline, ...]](), number(book.study.gates.repetition_stability)
+    rows, gate = list[tuple[Inline, ...]](), number(index.study.gates.repetition_stability)
     for name, label, meaning in (
         ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
         ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
     ):
         groups: dict[str, list[Measurement]] = {}  # values undefined for the same reason share a row
-        for item in book.every(name):
+        for item in index.all(name):
             key = item.id if item.value is not None else f"{t.state_words(item)}|{t.sizes(item)}"
             groups.setdefault(key, []).append(item)
         for group in groups.values():
             who = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
             ddof = t.listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
             about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
-            rows.append((about, book.to(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
-    for item in book.every("score.length_correlation"):
+            rows.append((about, index.link(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
+    for item in index.all("score.length_correlation"):
         detail = "correlation of the length of a text with its panel score"
-        rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), detail))
+        rows.append(("Length and score", index.link(item, t.shown(item)), t.sizes(item), detail))
     table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
     return b.section("noise", "How much of it is noise?", lead, table or b.Prose("No noise floor was measured."))
 
 
-def records_section(book: RunIndex) -> b.Section:
+def records_section(index: RunIndex) -> b.Section:
     """Gaps in the records, and the records that were left out."""
-    missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
+    missing, excluded, records = list[str](), sorted(index.run.excluded.items()), index.run.decisions
     silent = sum(not judged_text(decision).strip() for decision in records)
     if silent:
         some, hold = t.words(silent).capitalize(), "holds" if silent == 1 else "hold"
         missing.append(f"{some} of {t.plural(len(records), 'record')} {hold} no text that is judged.")
-    for note in book.run.import_notes:  # the import may count the same records under the bare word
+    for note in index.run.import_notes:  # the import may count the same records under the bare word
         if not (silent and note.partition(" (")[0] == "text"):
             missing.append(t.sentence(prose(note, 600)))
     rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
@@ -284,18 +284,18 @@ def records_section(book: RunIndex) -> b.Section:
     return b.section("records", "What do the records lack?", lead, items, left_out)
 
 
-def study_line(book: RunIndex) -> str:
+def study_line(index: RunIndex) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
-    study, what = book.study, "decision" if book.run.table is None else "answer"
+    study, what = index.study, "decision" if index.run.table is None else "answer"
     judges = f"{t.plural(len(study.judges), 'judge')} from {t.plural(len(study.families), 'family', 'families')}"
-    clusters = [t.plural(book.clusters, "cluster")] if book.clusters else []
-    parts = [t.plural(len(book.agents), "agent"), t.plural(book.answers, what), *clusters, judges]
+    clusters = [t.plural(index.clusters, "cluster")] if index.clusters else []
+    parts = [t.plural(len(index.agents), "agent"), t.plural(index.answers, what), *clusters, judges]
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
-def reference_words(book: RunIndex) -> str:
+def reference_words(index: RunIndex) -> str:
     """The names of the built-in judges in a sentence; empty if there are none."""
-    built_in, judges = {view.name for view in book.run.reference_panel}, [judge.name for judge in book.study.judges]
+    built_in, judges = {view.name for view in index.run.reference_panel}, [judge.name for judge in index.study.judges]
     if built_in and built_in.issuperset(judges):
         return (
             "Every judge is a built-in grader with documented flaws planted in it. "
@@ -306,16 +306,16 @@ def reference_words(book: RunIndex) -> str:
     return f"{named} {are} with documented flaws planted, no language model." if built_in else ""
 
 
-def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
+def _plan_rows(index: RunIndex) -> Iterator[tuple[Inline, ...]]:
     """Every field of the plan with its value and its meaning."""
-    plan: dict[str, Any] = book.study.model_dump(mode="json")
-    meanings = {name: meaning.replace("κ", book.sign) for name, meaning in _MEANINGS.items()}
+    plan: dict[str, Any] = index.study.model_dump(mode="json")
+    meanings = {name: meaning.replace("κ", index.sign) for name, meaning in _MEANINGS.items()}
     # The levels that the share of alpha gives under this plan.
-    if dimensions := [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]:
-        whole, rest = (t.alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
+    if dimensions := [d for d in index.dimensions if d != AGGREGATE and index.on(d, "first", "pair")]:
+        whole, rest = (t.alpha(index.alpha(d)) for d in (AGGREGATE, dimensions[0]))
         meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
-    own = book.study.substrate is not None
-    for agent in book.study.agents:
+    own = index.study.substrate is not None
+    for agent in index.study.agents:
         shown = clean(f"{agent.model}, family {agent.family}", 200)
         yield b.code(f"agents.{clean(agent.name, 60)}"), shown, "agent that decides on every cycle"
     entries: list[tuple[str, Any]] = []
@@ -350,7 +350,7 @@ def plan_value(value: object) -> str:
     return clean(str(value), 200)
 
 
-def invalid_words(book: RunIndex, judge: str) -> str:
+def invalid_words(index: RunIndex, judge: str) -> str:
     """The number of invalid replies of a judge, and of all its replies."""
-    invalid, share = count(book.run.invalid.get(judge, 0)), book.one("judge.invalid_share", judge=judge)
-    return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})") if known(share) else invalid
+    invalid, share = count(index.run.invalid.get(judge, 0)), index.get("judge.invalid_share", judge=judge)
+    return index.link(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})") if known(share) else invalid

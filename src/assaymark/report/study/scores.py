@@ -72,16 +72,16 @@ def size_words(table: TableView) -> str:
     return f"{', '.join(parts)}: {t.counted(table.scores, 'score')}{lost}"
 
 
-def panel_section(book: RunIndex) -> b.Section:
+def panel_section(index: RunIndex) -> b.Section:
     """The agreement of the judges, by pair and without each judge, and one row per judge."""
-    panel = sorted(book.study.judges, key=lambda judge: judge.name)
-    (pairs, split), what = split_pairs(book), book.sign
+    panel = sorted(index.study.judges, key=lambda judge: judge.name)
+    (pairs, split), what = split_pairs(index), index.sign
     few = len(panel) <= _MATRIX
     if not few:  # many judges are drawn as dots, those that agree least first
         panel.sort(key=lambda judge: (split[judge.name][0] is None, split[judge.name][0] or 0.0, judge.name))
-    cut = book.study.gates.publish
+    cut = index.study.gates.publish
     axis = strip_axis([value for both in split.values() for value in both if value is not None], cut)
-    none = {name: "left out" if lost(book, name) else "no pair" for name in split}
+    none = {name: "left out" if lost(index, name) else "no pair" for name in split}
 
     def dot(value: float | None, otherwise: str) -> Inline:
         return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
@@ -103,11 +103,11 @@ def panel_section(book: RunIndex) -> b.Section:
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
         both = b.Columns(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
-    columns = _columns(book, panel)
+    columns = _columns(index, panel)
     if not blocks:
         needed = b.small(f" dashed: {number(cut)} needed")
         columns = [((f"{what} with the others", needed), {n: dot(pair[0], none[n]) for n, pair in split.items()}),
-                   (f"{what} without it", {n: "" if pair[1] is None or lost(book, n) else number(pair[1])
+                   (f"{what} without it", {n: "" if pair[1] is None or lost(index, n) else number(pair[1])
                                            for n, pair in split.items()}), *columns]  # fmt: skip
     rows = tuple(
         ((clean(judge.name, 60), b.small(f" {clean(judge.family, 60)}") if judge.family != judge.name else ""),
@@ -116,21 +116,21 @@ def panel_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    if sentence := spread_words(book):
+    if sentence := spread_words(index):
         blocks.append(b.Prose(sentence, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({judge.family for judge in panel}) < len(panel):
         blocks.append(b.Prose("Judges of one maker are not compared with each other.", "cap"))
-    if sentence := people_words(book):
+    if sentence := people_words(index):
         blocks.append(b.Prose((b.bold("People."), " ", sentence), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
-    return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
+    return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(index), tuple(blocks))
 
 
-def spread_words(book: RunIndex) -> str:
+def spread_words(index: RunIndex) -> str:
     """The range of system means by each judge that scored its own family; a wide one inflates own-family points."""
     spreads: dict[str, float] = {}
-    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        levels = _levels(book, judge)
+    for judge in {item.labels["judge"] for item in index.all("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        levels = _levels(index, judge)
         spreads[judge] = max(levels) - min(levels) if levels else 0.0
     gaps = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
@@ -150,13 +150,13 @@ def strip_cell(
     return (Markup(strip.svg()), " ", b.bold(value) if over else value)
 
 
-def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
+def _columns(index: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
     """The results for each judge as columns: a heading, and a cell by judge."""
     columns: list[tuple[Inline, dict[str, Inline]]] = []
     names = [judge.name for judge in panel]
-    people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
+    people = {name: index.get("human.judge", dimension=AGGREGATE, judge=name) for name in names}
     if any(people.values()):
-        reached = book.value("human.agreement", dimension=AGGREGATE)
+        reached = index.value("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None else b.small(f" two people: {number(reached)}")
         graded: dict[str, Inline] = {name: "not graded" if m is None else t.shown(m) for name, m in people.items()}
         columns.append((("κ with people", two), graded))
@@ -166,8 +166,8 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         ("judge.length", AGGREGATE, "Points more for twice the length", "not measured"),
         ("judge.own_family", WINS, "Share of wins more for it, in pairs", ""),
     ):
-        items = {name: book.one(measure, dimension=dimension, judge=name) for name in names}
-        if not (book.every(measure, dimension=WINS) if dimension == WINS else any(items.values())):
+        items = {name: index.get(measure, dimension=dimension, judge=name) for name in names}
+        if not (index.all(measure, dimension=WINS) if dimension == WINS else any(items.values())):
             continue
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
         axis, cells = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
@@ -180,35 +180,35 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
                     ends = t.ends_of(item, lambda low, high: f"{t.signed(low)} to {t.signed(high)}")
                     cells[name] = (b.bold(shown) if over else shown, ends)
         columns.append((head if dimension == WINS else (head, b.small(" dashed: 0")), cells))
-    levels = {name: _levels(book, name) for name in names}
+    levels = {name: _levels(index, name) for name in names}
     columns.append(("Mean score", {n: number(sum(own) / len(own)) if own else "" for n, own in levels.items()}))
     # The number of missing scores of each judge, and whether it was left out.
     missing: dict[str, Inline] = dict.fromkeys(names, "none")
     for name in names:
-        item = book.one("missing.share", judge=name)
+        item = index.get("missing.share", judge=name)
         if item is not None and item.value:
             lacking, asked = item.detail.get("lacking"), item.detail.get("records")
             some = f"{item.value:.1%}"
             if isinstance(lacking, int) and isinstance(asked, int):
                 some = f"{count(lacking)} of {count(asked)}"
-            missing[name] = f"{some}, left out" if lost(book, name) else some
+            missing[name] = f"{some}, left out" if lost(index, name) else some
     return [*columns, ("Missing scores", missing)] if set(missing.values()) != {"none"} else columns
 
 
-def _levels(book: RunIndex, judge: str) -> list[float]:
+def _levels(index: RunIndex, judge: str) -> list[float]:
     """The mean score that one judge gave each system."""
-    return [measurement.value for measurement in book.known("single.level", dimension=AGGREGATE, judge=judge)]
+    return [measurement.value for measurement in index.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
-def pairs_words(book: RunIndex) -> str:
+def pairs_words(index: RunIndex) -> str:
     """Position bias and own-family wins of the judges, from pairs given in addition to scores."""
-    table = book.run.table
+    table = index.run.table
     if table is None or not table.orders:
         return ""
     sentences = [
         f"{clean(item.labels['judge'], 60)} picks its own family in {100 * item.value:.0f} "
         f"({100 * (item.low or 0.0):.0f} to {100 * (item.high or 0.0):.0f}) more of 100 pairs than the other judges do."
-        for item in book.known("judge.own_family", dimension=WINS)
+        for item in index.known("judge.own_family", dimension=WINS)
         if item.labels["judge"] != COMMON and (item.low or 0.0) > 0
     ]
     return " ".join((*sentences, place_words(table)))
@@ -223,68 +223,68 @@ def place_words(table: TableView) -> str:
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
-def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
+def split_pairs(index: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
     """The agreement of every two judges on the overall score, and by judge the mean of pairs with it and without it."""
-    item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
+    item, split = index.get(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
     of_pairs = {} if item is None else item.detail.get("pairs", {})
     pairs = {(judge, other): value for key, value in of_pairs.items() if value is not None
              for judge, other in [key.split("|", 1)]}  # fmt: skip
-    for judge in book.study.judges:
+    for judge in index.study.judges:
         mine = [value for pair, value in pairs.items() if judge.name in pair]
         others = [value for pair, value in pairs.items() if judge.name not in pair]
         split[judge.name] = (sum(mine) / len(mine) if mine else None, sum(others) / len(others) if others else None)
     return pairs, split
 
 
-def lost(book: RunIndex, judge: str) -> bool:
+def lost(index: RunIndex, judge: str) -> bool:
     """True if a judge was left out."""
-    item = book.one("missing.share", judge=judge)
+    item = index.get("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def agree_words(book: RunIndex) -> str:
+def agree_words(index: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that lowers agreement."""
-    item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
+    item, gates = index.get(KAPPA, dimension=AGGREGATE), index.study.gates
     if not known(item):
         return f"Not known: {t.shown(item).removeprefix('not measurable: ')}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
-    sentence = f"{answer}: {book.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
-    odd = odd_judge(book, item.value)
+    sentence = f"{answer}: {index.sign} {t.with_ends(item)}; {number(gates.publish)} needed."
+    odd = odd_judge(index, item.value)
     return sentence if odd is None else f"{sentence} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
 
-def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
+def odd_judge(index: RunIndex, value: float) -> tuple[str, float] | None:
     """The judge without which agreement is higher by at least 0.1, and that agreement; None if there is none."""
-    without = split_pairs(book)[1].items()
+    without = split_pairs(index)[1].items()
     better = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
     return max(better.items(), key=lambda item: item[1], default=None)
 
 
-def next_steps(book: RunIndex) -> list[tuple[str, str]]:
+def next_steps(index: RunIndex) -> list[tuple[str, str]]:
     """Possible next steps, each with its gain, its cost and its command: (words, command)."""
-    table = book.run.table
+    table = index.run.table
     if table is None:
         return []
     steps: list[tuple[str, str]] = []
-    item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
-    verdicts = (verdict for verdict in book.run.verdicts if verdict.publication_level != "no-claim")
+    item, command = index.get(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
+    verdicts = (verdict for verdict in index.run.verdicts if verdict.publication_level != "no-claim")
     held = Counter(field for verdict in verdicts for field in binding(verdict))
     lifts = {field: f"Lifts a condition of {t.counted(n, 'sentence')}" for field, n in held.items()}
-    if known(item) and (odd := odd_judge(book, item.value)) is not None:
-        gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
+    if known(item) and (odd := odd_judge(index, item.value)) is not None:
+        gain = f"{index.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
         steps.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
     if "cluster" not in table.roles:
         gain = "Items of one group count for less than their number. No new scores."
         steps.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
-    families = book.one("panel.families")
+    families = index.get("panel.families")
     if families is not None and families.detail.get("unknown") and (lifted := lifts.get("own_family")):
         gain = f"{lifted} if it holds without judges of the own family. No new scores."
         steps.append((f"Name the makers of {families.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
-    if not book.preregistered:
+    if not index.preregistered:
         gain = lifts.get("preregistration", "Then the next scores are preregistered")
         gain += f"; costs {t.counted(table.scores, 'new score')}."
         steps.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
-    if not any(item.name.startswith("human.") for item in book.run.measurements):
+    if not any(item.name.startswith("human.") for item in index.run.measurements):
         drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {_SAMPLE}"
         gain = f"Rankings that hold for people; costs {t.counted(_SAMPLE * table.agents, 'grade')}."
         steps.append((f"No human grades: have a sample graded. {gain}", drawn))

@@ -10,23 +10,21 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark import (
-        bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
+        bench_pipeline, bench_qa, bench_report, decide_bench, plan_text, resolve,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_measure import study_text
-    from assaymark.workflow.tracks.benchmark_plan import expected, open_bench, texts_of_stages
+    from assaymark.workflow.tracks.benchmark_plan import expect_bench, open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
         MadeSheets, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, checked, settle_account
+    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, reconcile, settle_account
     from assaymark.workflow.tracks.season_context import (
-        agent_context, agent_sections, context_json, day_material, told,
+        agent_context, agent_sections, context_json, day_material, agent_prompt,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_day import (
-        DayJournal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
+        DayJournal, guard, journal_path, steps_blocked, read_journal, run_season, step_season, times_of,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_judge import (
-        expect_season_judging, judge_season, season_parts, season_probes,
-    )  # fmt: skip
+    from assaymark.workflow.tracks.season_judge import expect_season_judging, judge_season, season_parts, season_probes
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (
         SeasonMaterial, agent_measurements, record_notes, season_material, season_notes, stated_book,
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_measures import (
         SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
         probe_measurements, season_comparisons, season_findings, season_orders, season_people, season_totals,
-        table_measurements, written,
+        table_measurements, words_written,
     )  # fmt: skip
     from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
     from assaymark.workflow.tracks.season_publish import (
@@ -42,8 +40,8 @@ if TYPE_CHECKING:
         season_run,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_records import (
-        BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck,
-        SeasonFill, SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonRejection, SeasonReplaced, SeasonTime,
+        BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck, SeasonFill,
+        SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonRejection, SeasonReplaced, SeasonTime,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

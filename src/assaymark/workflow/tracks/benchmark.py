@@ -35,7 +35,7 @@ from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.text import TAGS, tally_words
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
+from assaymark.workflow.ask import Canaries, calls_of, check_call, print_raised
 from assaymark.workflow.lock import bench_text, unknown_model
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
@@ -78,7 +78,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
     """Return the text and the source of a plan: a file, or a plan built from the options of the command line."""
     if path is not None:
         return bench_text(path), str(path)
-    models = [resolved(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
+    models = [resolve(name) for name in options.get("model") or ()] or list(reference_benchmark_models())
     judges = list(options.get("judge") or ())
     if wrong := [name for name in (*models, *judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", name)]:
         raise InputError("--model", [Problem(name, "a model is named provider/name") for name in wrong])
@@ -88,7 +88,7 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             field: tuple(one) if isinstance(one := options.get(name), list) else one for name, field in names.items()
         }
         fields = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(fields)
+        rows = _toml_lines(fields)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
     args = {field: options[name] for field, name in of_model.items() if options.get(name) is not None}
@@ -100,8 +100,8 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             name = called if counts[called] == 1 else f"{called}-{counts[called]}"
             # its family: the provider or, on a server of the user's own, the name of the model
             provider, _, rest = model.partition("/")
-            own = provider in ("openai-chat", "http", "python", "inspect", "reference")
-            family, more = model_name(rest) if own else provider, dict[str, object]()
+            hosted = provider in ("openai-chat", "http", "python", "inspect", "reference")
+            family, more = model_name(rest) if hosted else provider, dict[str, object]()
             if kind == "models" and provider == "reference":
                 family = name.lower()
             elif kind == "models" and not is_outside(model):
@@ -111,17 +111,17 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
                 elif temperature < 0:
                     temperature = None
                 more = {"temperature": temperature, "args": args or None}
-            lines += ["", f"[[{kind}]]", *_given({"name": name, "model": model, "family": family, **more})]
+            lines += ["", f"[[{kind}]]", *_toml_lines({"name": name, "model": model, "family": family, **more})]
     return "\n".join(lines) + "\n", "the command line"
 
 
 def default_folder(options: Mapping[str, Any]) -> Path:
     """Return the default run folder: named after a single model, so that its questions and pipeline share it."""
     models = [*(options.get("model") or ())]
-    return Path(f"assaymark-bench-{model_name(resolved(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
+    return Path(f"assaymark-bench-{model_name(resolve(models[0])).lower()}" if len(models) == 1 else "assaymark-bench")
 
 
-def resolved(model: str) -> str:
+def resolve(model: str) -> str:
     """Return the full name of a model: ``reference/momentum`` is the benchmark's model, not the agent of that name."""
     provider, _, word = model.partition("/")
     reference = PREFIX + ALIASES.get(word, word)
@@ -135,7 +135,7 @@ def model_name(model: str) -> str:
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
 
 
-def _given(values: Mapping[str, object]) -> list[str]:
+def _toml_lines(values: Mapping[str, object]) -> list[str]:
     return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
 
 
@@ -166,7 +166,7 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 
     locked = _lock(folder, text, source, models, opening, now)
     episodes = plans.episodes_of(folder, locked, models)
-    say_raised(models)
+    print_raised(models)
     if locked.plan.judges:
         measure.grade_rationales(folder, locked, episodes or (), models, now)
     return _publish(folder, locked, episodes, plans.answers_of(folder, locked))
@@ -174,10 +174,10 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
 
 def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, have every question answered, and write tables and pages. Called again, it resumes."""
-    first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
+    first = lambda bench: [call for *_, call in plans.plan_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now)
     answers = plans.answers_of(folder, locked, models)
-    say_raised(models)
+    print_raised(models)
     return _publish(folder, locked, plans.episodes_of(folder, locked), answers)
 
 
@@ -188,11 +188,11 @@ def bench_report(folder: RunFolder, calls: Calls = "all", language: str = "") ->
     return _publish(folder, locked, *results, calls, language)
 
 
-def bench_shown(folder: RunFolder) -> pages.BenchRun:
+def decide_bench(folder: RunFolder) -> pages.BenchRun:
     """Decide a benchmark from the replies in its ledger, write its tables, and return the contents of its pages."""
     locked = plans.open_bench(folder)
     results = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decided(folder, locked, *results)
+    return _decide(folder, locked, *results)
 
 
 def _lock(
@@ -209,8 +209,8 @@ def _lock(
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
-                near = get_close_matches(model.partition("/")[2], words, 1)
-                meant = f"; did you mean {resolved(f'reference/{near[0]}')}?" if near else ""
+                similar = get_close_matches(model.partition("/")[2], words, 1)
+                meant = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
                 there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
@@ -234,7 +234,7 @@ def _publish(
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
     """Write tables, verdicts and pages; ``episodes`` or ``answers`` are None if they were not run yet."""
-    run = _decided(folder, locked, episodes, answers)
+    run = _decide(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
     overall = {board.board.family: board for board in reversed(run.leaderboards)}.values()
@@ -251,7 +251,7 @@ def _publish(
             lines.append(f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}")
         lines += [f"  {name:<20} no score" for name in board.unscored]
     narrow = [name for name, reason in shown[0].unscored.items() if reason.endswith(measure.NO_CHOICE)] if shown else []
-    lines += [_no_score(narrow)] if narrow else []
+    lines += [_no_score_note(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append(f"claims: {tally_words(tally_of(run.verdicts))}")
     claimed = [verdict for verdict in run.verdicts if verdict.publication_level != "no-claim"]
@@ -269,32 +269,32 @@ def _publish(
     return Benched(folder.report / "index.html", tuple(lines), run)
 
 
-def _decided(
+def _decide(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
 ) -> pages.BenchRun:
     plan, chosen = locked.plan, locked.plan.pipeline
     baselines: tuple[BaselineResult, ...] = ()
     measurements: list[Measurement] = []
     scores: list[Score] = []
-    found: list[Board] = []
+    ranked: list[Board] = []
     if episodes is not None:
         baselines = run_baselines(locked.windows, chosen.cash_baselines, chosen.cost_bps, plan.convention)
         measurements += measure.pipeline_measurements(locked, episodes, baselines)
         measurements += measure.ceiling_measurements(locked)
         scores += measure.pipeline_scores(locked, episodes)
         windows = len(locked.windows)
-        where = "in this window" if windows == 1 else f"in these {windows} windows"
+        scope = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in measure.boards_of(locked):
             of = "over all profiles" if name == ALL else f"under the {name} profile"
-            found.append(Board(name, f"CEPS {of} {where}", PIPELINE))
+            ranked.append(Board(name, f"CEPS {of} {scope}", PIPELINE))
     if answers is not None:
         measurements += measure.question_measurements(locked, answers)
         scores += measure.question_scores(locked, answers)
-        found.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+        ranked.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
     if episodes is not None and answers is not None:
         measurements += measure.rank_measurements(locked, episodes, answers)
     rules = boards.BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
-    verdicts, leaderboards = boards.decide_benchmark(measurements, found, rules, locked.plan_hash)
+    verdicts, leaderboards = boards.decide_benchmark(measurements, ranked, rules, locked.plan_hash)
     store, basis = Store(folder), {"plan": locked.plan_hash}
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
@@ -307,7 +307,7 @@ def _decided(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
         panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),
-        amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
+        amendments=[change.stated for change in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)
@@ -317,17 +317,17 @@ def _decided(
     gone = {item.labels["model"] for item in pipeline if item.detail["left_out"]}
     notes = [*map(missing_replies, lacking)]
     if narrow := sorted(measure.without_choice(episodes or (), plan.convention).keys() - gone):
-        notes.append(_no_score(narrow))
+        notes.append(_no_score_note(narrow))
     asked = [agent for agent in plan.models if not (agent.model.startswith("reference/") or is_outside(agent.model))]
     if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
-    turned = measure.ceps_items([other for _, other in episodes or ()], unscored)
-    others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
+    other_items = measure.ceps_items([other for _, other in episodes or ()], unscored)
+    others = level_measurements("bench.level", other_items, {"board": measure.boards_of(locked)[0]}, plan.level)
     splits: Mapping[tuple[Template, Split], int] = {}
     if answers:
         path = plan.questions.file
-        pairs = () if path is None else ((one.template, one.split) for one in published.read_questions(Path(path)))
+        pairs = () if path is None else ((item.template, item.split) for item in published.read_questions(Path(path)))
         splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
@@ -337,7 +337,7 @@ def _decided(
     )  # fmt: skip
 
 
-def _no_score(models: Sequence[str]) -> str:
+def _no_score_note(models: Sequence[str]) -> str:
     verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
     return (
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {boards.FORMULAS['paper']}"

@@ -64,22 +64,22 @@ def grade_rationales(
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale in a study of its own, with its own lock, verdicts and pages."""
     within, ids = folder.rationales, locked.market.universe.ids
-    known = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
+    views = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
     agents = {agent.name: agent for agent in locked.plan.models}
     decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
-            agent, where = agents[result.model], f"{result.profile}/{result.window}"
+            agent, setting = agents[result.model], f"{result.profile}/{result.window}"
             keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
                 continue
             # the context of the model at S3: prompt, numbers, and limits
-            seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
+            view, moment, profile = views[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
             facts = [
                 records.Fact(f"{line.ticker}/{name}", line.ticker, name, float(value), unit, available_at=moment)
-                for line in seen.lines
+                for line in view.lines
                 for name, unit in _COLUMNS.items()
                 if (value := getattr(line, name)) is not None
             ]  # fmt: skip
@@ -94,7 +94,7 @@ def grade_rationales(
                 facts=tuple(facts), constraints=limits, profile=profile.text,
                 instruments=tuple(
                     records.Instrument(id=name, symbol=name, asset_class=kind)
-                    for name, kind in zip(seen.tickers, seen.classes, strict=True)
+                    for name, kind in zip(view.tickers, view.classes, strict=True)
                 ),
             )  # fmt: skip
             context_id = content_id(context)
@@ -107,8 +107,8 @@ def grade_rationales(
             weights = {ids[at]: float(dated.executed[at]) for at in places}
             decisions.append(
                 records.Decision(
-                    record_id=hashlib.sha256(f"{agent.name}/{where}/{dated.day}".encode()).hexdigest(),
-                    episode_id=where, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
+                    record_id=hashlib.sha256(f"{agent.name}/{setting}/{dated.day}".encode()).hexdigest(),
+                    episode_id=setting, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
                     agent=records.Agent(agent.name, agent.family, agent.model),
                     context_id=context_id, format="assaymark benchmark",
                     actions=tuple(
@@ -119,7 +119,7 @@ def grade_rationales(
                         records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
                         for stage, text in texts.items()
                     ),
-                    provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
+                    provenance=records.Provenance(source=f"{locked.plan.name}, {setting}"),
                     call=records.CallFacts(
                         **sums, timing_source="absent" if sums["seconds"] is None else "measured"
                     ),
@@ -171,9 +171,9 @@ def pipeline_measurements(
     """Compute every measurement of a run's pipeline."""
     rng, level = np.random.default_rng([locked.plan.seed, 1]), locked.plan.level
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes, locked.plan.convention)
-    gone, left = left_out(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
+    gone, unscored_by = excluded_models(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
     boards, others = (
-        {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], left[at])
+        {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], unscored_by[at])
          for name in boards_of(locked)}
         for at in (0, 1)
     )  # fmt: skip
@@ -187,8 +187,8 @@ def pipeline_measurements(
     for baseline in baselines:
         labels, outcome = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
         measurements += _figures("bench.baseline", labels, outcome, baseline.weights, baseline.turnover)
-        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _depth(outcome)))
-        if baseline.window in calm and _moves(outcome):
+        measurements.append(_figure("bench.baseline", labels, "drawdown", outcome, _drawdown(outcome)))
+        if baseline.window in calm and _varies(outcome):
             ((ratio,), _) = sharpe_ratios([simple_returns(baseline.nav)], rng=rng, level=level)
             measurements.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
@@ -204,7 +204,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     return {model: (sum(calls.values()), len(calls)) for model, calls in by_model.items()}
 
 
-def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
+def excluded_models(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     """Return the models that lack more replies than the plan tolerates, each with the reason."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
@@ -216,7 +216,7 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
 
 
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
-    """Yield ``missing.share`` of each model that lacks replies; ``left_out`` says why it is excluded, if it is."""
+    """Yield ``missing.share`` of each model that lacks replies; ``left_out`` is the reason if it is excluded."""
     for model, (lost, asked) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
@@ -245,7 +245,7 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
 
 def unscored_models(locked: LockedBench, episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
     """Return the models without CEPS by a convention, with the reason."""
-    return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
+    return without_choice(episodes, convention) | excluded_models(locked, pipeline_replies(episodes))
 
 
 def ceps_items(results: Sequence[EpisodeResult], unscored: Mapping[str, str]) -> ScoredItems:
@@ -337,9 +337,9 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     scenarios = list(profiles.STRESS_SCENARIOS)
     for result, other in episodes:
-        tolerance, depth = profile_named(result.profile).drawdown_tolerance, _depth(performance(result.nav))
+        tolerance, depth = profile_named(result.profile).drawdown_tolerance, _drawdown(performance(result.nav))
         stress = specs[result.window].kind == "stress"
-        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(performance(other.nav))}
+        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _drawdown(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
         yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": scenarios})
         if stress:
@@ -380,7 +380,7 @@ def _ratios(
     calm = [window.window for window in locked.windows if window.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
         here = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
-        even, moving = evens.get(window), [pair for pair in here if _moves(performance(pair[0].nav))]
+        even, moving = evens.get(window), [pair for pair in here if _varies(performance(pair[0].nav))]
         for pair in here:
             if pair not in moving:
                 for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
@@ -394,19 +394,19 @@ def _ratios(
         except NotMeasurableError as exc:
             yield from (no_ratio("bench.sharpe", result, f"not defined: {exc}") for result, _ in moving)
             continue
-        for at, (result, turned) in enumerate(moving):
+        for at, (result, other_result) in enumerate(moving):
             yield _ratio("bench.sharpe", _labels(result), ratios[at], level)
             if even is not None:
-                other, against = performance(turned.nav).sharpe, performance(even).sharpe
+                other, against = performance(other_result.nav).sharpe, performance(even).sharpe
                 more = {} if other is None or against is None else {"other": other - against}
                 yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
 
 
-def _depth(outcome: Performance) -> float:
+def _drawdown(outcome: Performance) -> float:
     return abs(outcome.max_drawdown or 0.0)
 
 
-def _moves(outcome: Performance) -> bool:
+def _varies(outcome: Performance) -> bool:
     return outcome.n + 1 > 10 and outcome.sharpe is not None
 
 
@@ -486,7 +486,7 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     """Compute the leaderboard of questions, and means by template, kind and regime under each condition."""
     level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
-    gone = left_out(locked, replies)
+    gone = excluded_models(locked, replies)
     boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
     measurements = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
@@ -506,7 +506,7 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     if len(locked.plan.models) < 3:
         return []
     board, main, level = boards_of(locked)[0], locked.plan.questions.main, locked.plan.level
-    gone, unscored, results = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
+    gone, unscored, results = excluded_models(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
     for at, (resamples, convention) in enumerate(((orders.RESAMPLES, locked.plan.convention), (2, locked.other))):
         unscored |= unscored_models(locked, episodes, convention)
         chosen = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]
@@ -514,5 +514,5 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
         rng = np.random.default_rng([locked.plan.seed, 2])
         labels = {"board": board}
         results.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))
-    turned = results[1].value
-    return [replace(results[0], detail=results[0].detail if turned is None else {**results[0].detail, "other": turned})]
+    other = results[1].value
+    return [replace(results[0], detail=results[0].detail if other is None else {**results[0].detail, "other": other})]

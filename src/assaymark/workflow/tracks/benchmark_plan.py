@@ -30,7 +30,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import content_id, sha256_text, to_json, write_atomic
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash, forecast
+from assaymark.workflow.ask import Canaries, Forecast, check_plan_hash, forecast, require_replies
 from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
 
@@ -132,8 +132,8 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
 
 def open_data(plan: BenchPlan) -> BenchData:
     """Open the market and the windows of a plan."""
-    where = plan.market.source
-    history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
+    source = plan.market.source
+    history = synthetic_history(plan.market.seed) if source == "synthetic" else open_history(Path(source))
     chosen = plan.market.instruments
     universe = choose_universe(history, chosen if isinstance(chosen, int) else list(chosen))
     rules = plan.pipeline
@@ -159,14 +159,14 @@ def inputs_of(data: BenchData) -> dict[str, str]:
     return {"market": market.history.snapshot, "instruments": content_id({"ids": list(market.universe.ids)})}
 
 
-def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
+def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
     """Estimate the calls and the cost of a plan's questions, or of its pipeline. Nothing is sent or written."""
     runs.require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
-        return forecast({"questions": [call for *_, call in planned_questions(locked)]}, folder, prices)
+        return forecast({"questions": [call for *_, call in plan_questions(locked)]}, folder, prices)
     # the calls that follow from the replies of one built-in model, which reads no numbers in prompts
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
@@ -204,7 +204,7 @@ def episodes_of(
     """
     if models is None and not folder.has_ledger:
         return None
-    plan, what = locked.plan, "reading the pipeline" if models is None else "pipeline"
+    plan, stage = locked.plan, "reading the pipeline" if models is None else "pipeline"
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows, [plan.pipeline])
     episodes = [(EpisodeState(*parts, plan.convention), EpisodeState(*parts, locked.other)) for parts in played]
     total, done = sum(first.calls for first, _ in episodes), 0
@@ -218,14 +218,14 @@ def episodes_of(
             if ledger.pending(asked):
                 if models is None:
                     return None
-                with watched(lambda _, now, _of, before=done: progress(what, before + now, total)):
-                    answered(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
+                with watched(lambda _, now, _of, before=done: progress(stage, before + now, total)):
+                    require_replies(folder, ledger, list(asked.values()), models, engine, stage, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for first, second, call in wave:
                 first.take(replies[call.key])
                 second.follow(replies[call.key])
             done += len(wave)
-            note(what, done, total)
+            note(stage, done, total)
     return tuple((first.result(), second.result()) for first, second in episodes)
 
 
@@ -243,7 +243,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     """
     if models is None and not ((folder.path / FILE).is_file() and folder.has_ledger):
         return None
-    asked = planned_questions(locked)
+    asked = plan_questions(locked)
     calls = {call.key: call for *_, call in asked}
     if models is not None:
         write_questions(folder.path / FILE, list({question.id: question for _, question, _, _ in asked}.values()))
@@ -251,23 +251,23 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
-            answered(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
+            require_replies(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
         elif ledger.pending(calls):
             return None
         replies = dict(ledger.replies(list(calls)))
     items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
     for agent, question, condition, call in asked:
         reply = replies[call.key]
-        scored, turned = (
+        scored, other = (
             score_answer(question, reply.text, reply.finish, convention=each)
             for each in (locked.plan.convention, locked.other)
         )
         shown, missing = reply.text[:EXCERPT], no_reply(reply)
-        items[agent.name].append(Scored(question, condition, scored, turned, shown, call.key, missing))
+        items[agent.name].append(Scored(question, condition, scored, other, shown, call.key, missing))
     return items
 
 
-def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
+def plan_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
     """Return all calls of the questions; equal prompts under both conditions are asked under the main one only."""
     options, calls = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a reproducible draw

@@ -75,7 +75,7 @@ def point_measurements(
             scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
     scored = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
-        [(one, each) for one, each in scored if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
+        [(text, each) for text, each in scored if text.variant == kind] for kind in ("vacuum", "ladder", "filler")
     )
     tokens = {stimulus.id: stimulus.tokens for stimulus in stimuli}
     rng = np.random.default_rng([seed, 9])
@@ -87,7 +87,7 @@ def point_measurements(
             vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[stimulus.task for stimulus, _ in vacuum],
             filler_scores=[each[name] for _, each in filler], filler_tasks=[stimulus.task for stimulus, _ in filler],
             filler_levels=[float(stimulus.level) for stimulus, _ in filler],
-            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng, scale=scale,
+            filler_tokens=[text.tokens - tokens[text.parent or text.id] for text, _ in filler], rng=rng, scale=scale,
         )  # fmt: skip
     return tuple(measurements)
 
@@ -133,7 +133,7 @@ def measure_judges(
     pairs = texts.build_stimuli(loaded, seed)
     texts.check(pairs)
     manifest = texts.manifest_of(pairs, seed)
-    earlier = _earlier(old, [judge.name for judge in judges])
+    earlier = _earlier_sheets(old, [judge.name for judge in judges])
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
 
     def first(
@@ -196,20 +196,20 @@ def measure_judges(
         for a, b in combinations(sorted(calls), 2)
         for content in (True, False)
     ]
-    return _written(folder, sheets, earlier, agreement, pages)
+    return _write_sheets(folder, sheets, earlier, agreement, pages)
 
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
     unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
-    if problems := [Problem(name, what) for name, what in unknown if what is not None]:
+    if problems := [Problem(name, problem) for name, problem in unknown if problem is not None]:
         raise InputError(f"rubric {rubric.version}", problems)
     problems, built_in = [] if judges else [Problem("", "no judge is named")], sorted({*PLANTED, *texts.PLANTED_PAIRS})
     for judge in judges:
         unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
         other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
         named = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
-        found = (*named, *provider_argument_problems(judge.model, judge.args))
-        problems += [Problem(judge.name, what) for what in found if what is not None]
+        reasons = (*named, *provider_argument_problems(judge.model, judge.args))
+        problems += [Problem(judge.name, reason) for reason in reasons if reason is not None]
     names = Counter(judge.name for judge in judges)
     problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
     if problems:
@@ -254,7 +254,7 @@ def measure_log(
     if not log.exists():
         raise runs.missing(log, "log of verdicts")
     found = read_verdicts(log.name, log, mapping, keep_going)
-    earlier = _earlier(old, found.judges)
+    earlier = _earlier_sheets(old, found.judges)
     rng = np.random.default_rng([seed, 0])
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
@@ -291,7 +291,7 @@ def measure_log(
                     more = bootstrap, found.digest[:16], content
                     agreement.append(sheets_of.kappa_measurement(result.tables, labels, *more))
     with runs.new_folder(folder.path):
-        return _written(folder, sheets, earlier, agreement)
+        return _write_sheets(folder, sheets, earlier, agreement)
 
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
@@ -322,7 +322,7 @@ def read_datasheet(path: Path) -> Datasheet:
     return parse(Datasheet, runs.read_text(path, "datasheet"), source=str(path))
 
 
-def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
+def _earlier_sheets(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
     """Return the earlier datasheets by judge; raises `InputError` if one matches no judge measured here."""
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
@@ -355,11 +355,11 @@ def datasheet_pages(
     answers: AnswerIndex | None = None, read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """Yield the pages of judges' answers, the page of each judge, and the page that compares them."""
-    frame, book = frame or judges_frame(), answers or AnswerIndex.of({}, {})
-    yield from answer_pages(book, frame, read)
+    frame, index = frame or judges_frame(), answers or AnswerIndex.of({}, {})
+    yield from answer_pages(index, frame, read)
     for sheet in sheets:
         others = [other for other in sheets if other.judge != sheet.judge]
-        yield from render_datasheet(sheet, others, frame, book.rests).items()
+        yield from render_datasheet(sheet, others, frame, index.rests).items()
     yield from render_comparison(sheets, agreement, frame).items()
 
 
@@ -381,7 +381,7 @@ def datasheet_name(judge: str) -> str:
     return Path(datasheet_path(judge)).stem
 
 
-def _written(
+def _write_sheets(
     folder: RunFolder, sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet],
     agreement: Sequence[Measurement], pages: bool = True,
 ) -> MadeSheets:  # fmt: skip
@@ -397,7 +397,7 @@ def _written(
         files = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
         for name, text in files:
             write_atomic(folder.report / name, text)
-    return _made(folder, sheets, agreement)
+    return _made_sheets(folder, sheets, agreement)
 
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> MadeSheets:
@@ -407,9 +407,9 @@ def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = ""
         sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
     )
     runs.replace_files(folder.report, in_language(pages, language))
-    return _made(folder, sheets, agreement)
+    return _made_sheets(folder, sheets, agreement)
 
 
-def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
+def _made_sheets(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> MadeSheets:
     calls = sum(sheet.calls["all"] for sheet in sheets)
     return MadeSheets(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -23,7 +23,7 @@ from assaymark.errors import ModelError, StoppedError
 from assaymark.judging.season.record import ACTION
 from assaymark.market import Filing
 from assaymark.market.history import FIELDS, Day, shown_prices
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.prompting import material_blocks, moment, row
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
@@ -37,7 +37,7 @@ from assaymark.records import (
     Series,
     canonical_json,
 )
-from assaymark.workflow.ask import patient, purse_of, run_all
+from assaymark.workflow.ask import agent_engine, budget_of, run_all
 from assaymark.workflow.run_folder import RunFolder
 
 INTERVAL_S: Final = 86_400
@@ -62,11 +62,11 @@ class DayMaterial:
     sections: dict[str, Text]
 
 
-def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
-    """Return the shared context of a day: instruments that can be traded or are ``held``, with bars, splits, dividends,
-    sector and filings; macro series; and news.
+def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMaterial:
+    """Return the shared context of a day: instruments that can be traded or are ``owned``, with bars, splits,
+    dividends, sector and filings; macro series; and news.
     """
-    series = _bars(season, day, held)
+    series = _series_of(season, day, owned)
     listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
         Fact(f"{bars.instrument}.price", bars.instrument, "price", bars.close[-1], "price", at, bars.times[-1], "close")
@@ -99,7 +99,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         for filing in day.view.fundamentals(name):  # sorted by period
             filed.setdefault(filing.field, []).append(filing)
         for filing in (filing for filings in filed.values() for filing in filings[-_PERIODS:]):
-            stated, ends = f"{name}.{filing.field}.{filing.period}", _end_of(filing.period)
+            stated, ends = f"{name}.{filing.field}.{filing.period}", _period_end(filing.period)
             note, value = "" if ends else f"period {filing.period}", float(filing.value)
             add(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note)
     for reading in macro:  # current readings; series that are stale or not yet released are listed as missing
@@ -120,7 +120,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         series=series, instruments=tuple(listings[bars.instrument].as_record() for bars in series),
         constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
-    offered, listed = _offered(context.instruments)
+    offered, listed = _listed(context.instruments)
     blocks = material_blocks(replace(context, series=(), instruments=()))
     sections = {label: llm.fenced((label, text)) for label, text in blocks} | listed
     written = [*map(_series_written, series)]
@@ -135,9 +135,9 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
-def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
+def agent_context(shared: DayMaterial, account: Account, nav: float, currency: str, prompt: str) -> Context:
     """Return the context of one agent: the shared one with its portfolio and prompt."""
-    holdings = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
+    holdings = Portfolio(currency, account.cash, nav, positions=dict(sorted(account.positions.items())))
     return replace(shared.context, portfolio=holdings, prompt=prompt)
 
 
@@ -162,7 +162,7 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     return sections
 
 
-def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
+def agent_prompt(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
     """Return an agent's prompt of a day: the season's, how orders fill, and which of its last ones did not fill."""
     at = "open" if season.rules.fill == "next_open" else "close"
     beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
@@ -180,14 +180,14 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
 
 
 @lru_cache(maxsize=8)
-def _offered(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
+def _listed(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
     """Return the instruments of a day as JSON and as a prompt section; cached, because they rarely change."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
     return canonical_json(instruments), {label: llm.fenced((label, text)) for label, text in blocks.items()}
 
 
-def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]:
+def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series, ...]:
     """Return the last bars of the shown instruments; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
@@ -207,7 +207,7 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
             stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
-        if close and (offered or name in held):
+        if close and (offered or name in owned):
             complete = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
             series.append(Series(name, INTERVAL_S, stamps, close, **complete))
     return tuple(series)
@@ -221,7 +221,7 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _end_of(period: str) -> datetime | None:
+def _period_end(period: str) -> datetime | None:
     """Return the last day of a period such as 2024, 2024-Q1 or 2024-03, or the day itself; None for other texts."""
     match = _PERIOD.fullmatch(period)
     if match is None:
@@ -282,7 +282,7 @@ DayCall = tuple[AgentDay, int, CallSpec]
 """An agent, the trial, and the call."""
 
 
-def calls_of(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
+def agent_calls(season: Season, asked: AgentDay, shared: DayMaterial) -> list[DayCall]:
     """Return the calls to an agent about one day, one for each replicate."""
     spec, context, _ = asked
     # An external agent is sent the context as JSON, as in a study.
@@ -296,7 +296,7 @@ def ask_agents(
     models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates; returns the decisions, each with the seconds that it took."""
-    calls, live = [call for each in asked for call in calls_of(season, each, shared)], season.market.live
+    calls, live = [call for each in asked for call in agent_calls(season, each, shared)], season.market.live
     advice = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # Why agents cannot be called, by name; those that have answered already need not be available.
     absent: dict[str, str] = {}
@@ -309,14 +309,14 @@ def ask_agents(
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
-    engine = patient(season.engine, (spec for spec, _, _ in asked))
+    engine = agent_engine(season.engine, (spec for spec, _, _ in asked))
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {advice}")
     failed = {failure.key: failure.reason for failure in summary.failed}
     replies = dict(ledger.replies([call.key for _, _, call in calls]))
-    purse, stopped = purse_of(models), {}
-    if live and summary.stopped and not (purse is not None and purse.stopped):
+    budget, stopped = budget_of(models), {}
+    if live and summary.stopped and not (budget is not None and budget.stopped):
         # providers that stopped answering: a live season continues without them
         stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
     elif summary.stopped or summary.left:
@@ -340,13 +340,13 @@ def ask_agents(
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
-        made = llm.decision_of(spec, context, place, reply, call.key, cost)
-        raw = None if lost else made.call.raw_object  # no call was made
+        base = llm.decision_of(spec, context, place, reply, call.key, cost)
+        raw = None if lost else base.call.raw_object  # no call was made
         decision = replace(
-            made, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
-            episode_id=f"{season.name}-{day}", replicate=trial, flags=(*made.flags, llm.ABSENT) if lost else made.flags,
-            call=replace(made.call, seconds=None, timing_source="absent", raw_object=raw),
+            base, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
+            episode_id=f"{season.name}-{day}", replicate=trial, flags=(*base.flags, llm.ABSENT) if lost else base.flags,
+            call=replace(base.call, seconds=None, timing_source="absent", raw_object=raw),
             provenance=Provenance(source="assaymark season"),
         )  # fmt: skip
-        decisions.append((decision, made.call.seconds))
+        decisions.append((decision, base.call.seconds))
     return decisions

@@ -26,10 +26,10 @@ from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
 from assaymark.notebook import CommandResult
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
-from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, say_raised
+from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, print_raised
 from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
@@ -39,13 +39,13 @@ from assaymark.workflow.tracks.season_books import AccountDay, DueDays
 from assaymark.workflow.tracks.season_context import (
     AgentDay,
     DayMaterial,
+    agent_calls,
     agent_context,
+    agent_prompt,
     ask_agents,
-    calls_of,
     context_json,
     day_material,
     limits_of,
-    told,
 )
 from assaymark.workflow.tracks.season_lock import LockedSeason, SeasonData, lock_season, open_season
 
@@ -81,7 +81,7 @@ class DayJournal:
     """The journal of a run folder. Use `DayJournal.open`, which locks it for one process."""
 
     def __init__(self, path: Path) -> None:
-        self.entries, self.digest, size = _read(path)
+        self.entries, self.digest, size = _parse_journal(path)
         self._path = path
         self._file = path.open("ab")
         self._file.truncate(size)
@@ -93,7 +93,7 @@ class DayJournal:
         """Open the journal, locked until the block ends."""
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with not_stepping(folder):
+        with steps_blocked(folder):
             journal = cls(path)
             try:
                 yield journal
@@ -143,10 +143,10 @@ def journal_path(folder: RunFolder) -> Path:
 
 def read_journal(folder: RunFolder) -> tuple[list[DayEntry], str]:
     """Read the days that are done, and the digest of all of them, without a lock."""
-    return _read(journal_path(folder))[:2]
+    return _parse_journal(journal_path(folder))[:2]
 
 
-def _read(path: Path) -> tuple[list[DayEntry], str, int]:
+def _parse_journal(path: Path) -> tuple[list[DayEntry], str, int]:
     """Return the complete lines of a journal, the digest of the last one, and their size in bytes."""
     if not path.is_file():
         return [], _START, 0
@@ -173,13 +173,13 @@ def _read(path: Path) -> tuple[list[DayEntry], str, int]:
     return entries, digest, size
 
 
-def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
+def steps_blocked(folder: RunFolder) -> AbstractContextManager[None]:
     """Lock the season against steps, so that its tables do not change meanwhile."""
-    return alone(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
+    return guard(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
 
 
 @contextmanager
-def alone(path: Path, busy: str) -> Iterator[None]:
+def guard(path: Path, busy: str) -> Iterator[None]:
     """Hold a lock file; the operating system releases it if the process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -227,10 +227,10 @@ def start_season(
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """Return the calls to agents on a day with untouched portfolios, replicates included."""
-    start = Book(season.capital)
+    start = Account(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
-    shared, asked = _shown(season, day, agents, settled)
-    return [call for each in asked for _, _, call in calls_of(season, each, shared)]
+    shared, asked = _day_contexts(season, day, agents, settled)
+    return [call for each in asked for _, _, call in agent_calls(season, each, shared)]
 
 
 def open_run(folder: RunFolder) -> LockedSeason:
@@ -245,7 +245,7 @@ def open_run(folder: RunFolder) -> LockedSeason:
 
 def run_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime) -> Stepped:
     """Run every day of a season that is due; of a replay, all days to its end."""
-    return _run(folder, models, now, lambda _locked, _clock, _done, arrivals: arrivals)
+    return _run_days(folder, models, now, lambda _locked, _clock, _done, arrivals: arrivals)
 
 
 def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None) -> Stepped:
@@ -272,10 +272,10 @@ def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime
         days, lost = (pair for pair in arrivals.days if pair[0] <= day), (each for each in arrivals.lost if each <= day)
         return DueDays(tuple(days), arrivals.reached, tuple(lost))
 
-    return _run(folder, models, now, chosen)
+    return _run_days(folder, models, now, chosen)
 
 
-def _run(
+def _run_days(
     folder: RunFolder, models: Mapping[str, Model], now: datetime,
     choose: Callable[[LockedSeason, Clock, date | None, DueDays], DueDays],
 ) -> Stepped:  # fmt: skip
@@ -283,7 +283,7 @@ def _run(
     locked = open_run(folder)
     with DayJournal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
-        arrivals = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
+        arrivals = choose(locked, clock, journal.last, books.find_due_days(locked, journal.last, now))
         due = tuple(day for day, _ in arrivals.days)
         before = gc.get_threshold()
         try:
@@ -294,21 +294,21 @@ def _run(
                 for number, (day, data) in enumerate(arrivals.days):
                     note("days", number, len(due))
                     session.digest = data.digest
-                    own = clock if data is locked.data else data.clock(locked.season)
+                    day_clock = clock if data is locked.data else data.clock(locked.season)
                     with watched(silent):  # count days, not the calls of each
-                        session.do(own.day(day, after=journal.last))
+                        session.do(day_clock.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
-            say_raised(models)
+            print_raised(models)
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
         # The days without a usable reply by agent: not reached (absent), or reached in vain (mute).
         absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
-        for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
-            if {*one["flags"]} & {*NOT_USABLE}:
-                (absent if ABSENT in one["flags"] else mute)[one["agent"]["id"]].append("; ".join(one["missing"]))
+        for row in (row for entry in entries for row in entry.record["decisions"] if row["replicate"] == 1):
+            if {*row["flags"]} & {*NOT_USABLE}:
+                (absent if ABSENT in row["flags"] else mute)[row["agent"]["id"]].append("; ".join(row["missing"]))
         waiting = [arrivals.announced] if arrivals.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
         lines = waiting or ([] if arrivals.overdue else [begins])
@@ -340,7 +340,7 @@ class SeasonState:
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
-        start, universe = Book(self.season.capital), set(locked.data.universe)
+        start, universe = Account(self.season.capital), set(locked.data.universe)
         self.held = {agent.name: start for agent in self.season.agents}
         self.decided: dict[str, Decision] = {}  # by agent, the decision whose orders fill next
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
@@ -356,16 +356,17 @@ class SeasonState:
         pending = {agent["pending"] for agent in last["agents"].values()} - {None}
         decisions: dict[str | None, Any] = {None: None}
         for entry in reversed(journal.entries):
-            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in pending}
+            decisions |= {raw["record_id"]: raw for raw in entry.record["decisions"] if raw["record_id"] in pending}
             if pending <= decisions.keys():
                 break
         for name, one in last["agents"].items():
             positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            self.held[name] = Book(float(one["account"]["cash"]), positions)
+            self.held[name] = Account(float(one["account"]["cash"]), positions)
             if (raw := decisions[one["pending"]]) is not None:
-                self.decided[name] = _from_journal(Decision, raw)
+                self.decided[name] = _parse_record(Decision, raw)
         for name, one in last["baselines"].items():
-            self.baselines[name] = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"])), dict(one["wanted"])
+            nav, wanted = one["nav"], one["wanted"]
+            self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(wanted)
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
@@ -382,22 +383,22 @@ class SeasonState:
                 if name in self.acted
             }
             if any(done.values()):
-                left = {
+                remaining = {
                     name: [one for one in ones if one not in done.get(name, ())] for name, ones in day.actions.items()
                 }
-                day = replace(day, actions={name: tuple(actions) for name, actions in left.items()})
+                day = replace(day, actions={name: tuple(actions) for name, actions in remaining.items()})
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
         settled, baselines = dict[str, AccountDay](), dict[str, Any]()
-        for name, book in before.items():
+        for name, account in before.items():
             if day.quotes:
-                settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
+                settled[name] = books.settle_account(season, name, account, due.get(name), day, marks)
             else:
-                settled[name] = AccountDay(book, books.valued(name, now, "no data", book, marks))
+                settled[name] = AccountDay(account, books.value_account(name, now, "no data", account, marks))
         for name, baseline in self.baselines.items():
             if not day.quotes:
-                nav = books.valued(name, now, "no data", baseline[0], marks)
+                nav = books.value_account(name, now, "no data", baseline[0], marks)
             else:
                 baseline, nav = books.settle_baseline(season, name, baseline, day, marks, self.classes, not self.traded)
                 self.baselines[name] = baseline
@@ -408,7 +409,7 @@ class SeasonState:
         large = ("[]", "[]", "[]")
         if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
-            shared, asked = _shown(season, day, season.agents, settled)
+            shared, asked = _day_contexts(season, day, season.agents, settled)
             arguments = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
             first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
@@ -417,17 +418,17 @@ class SeasonState:
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, settlement in settled.items():
-            book, last, pending = self.held[name], due.get(name), self.decided.get(name)
+            account, last, pending = self.held[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
-                "account": {"cash": book.cash, "positions": dict(book.positions)},
+                "account": {"cash": account.cash, "positions": dict(account.positions)},
                 "pending": None if pending is None else pending.record_id,
                 "nav": to_json(settlement.nav),
                 "fills": to_json(settlement.fills),
                 "rejections": to_json(settlement.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name], settlement, day, source, marks) if day.quotes else None,
+                "checks": books.reconcile(season, before[name], settlement, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,
@@ -444,7 +445,7 @@ class SeasonState:
         self.journal.append(DayEntry(record, *large, {decision.record_id: seconds for decision, seconds in decided}))
 
 
-def _shown(
+def _day_contexts(
     season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, AccountDay]
 ) -> tuple[DayMaterial, list[AgentDay]]:
     """Return the shared context of a day, and each agent with its own: its portfolio and its unexecuted orders."""
@@ -452,14 +453,14 @@ def _shown(
     asked = []
     for spec in agents:
         account = settled[spec.name]
-        prompt = told(season, spec.name, account.notes, account.actions)
+        prompt = agent_prompt(season, spec.name, account.notes, account.actions)
         context = agent_context(shared, account.book, account.nav.nav, season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
         asked.append((spec, context, sha256_text(raw)))
     return shared, asked
 
 
-def _from_journal(kind: type[T], raw: Any) -> T:
+def _parse_record(kind: type[T], raw: Any) -> T:
     return parse(kind, canonical_json(raw), source="journal of the season")
 
 
@@ -467,15 +468,15 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
     """Write the journal as tables; equal journals give equal bytes, except in `TIMES`."""
     store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
-    made = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
-    if all(store.done(table, basis) for table in (*made, rows.NAVS)):
+    written = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
+    if all(store.done(table, basis) for table in (*written, rows.NAVS)):
         return
     agents = [agent for entry in entries for agent in entry.record["agents"].values()]
     baselines = [baseline for entry in entries for baseline in entry.record["baselines"].values()]
     counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
     sentences: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for name, one in (pair for entry in entries for pair in entry.record["agents"].items()):
-        result = one["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+    for name, stored in (pair for entry in entries for pair in entry.record["agents"].items()):
+        result = stored["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
         for kind, (asked, passed) in result["counts"].items():
             row = counts.setdefault((name, kind), [0, 0])
             row[0], row[1] = row[0] + asked, row[1] + passed
@@ -489,10 +490,10 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
         for agent in entry.record["agents"].values():
             if agent["context_id"] is None:
                 continue
-            book = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
+            holdings = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
             context = Context(
                 completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
-                portfolio=Portfolio(season.currency, **book), constraints=limits, missing=tuple(missing),
+                portfolio=Portfolio(season.currency, **holdings), constraints=limits, missing=tuple(missing),
             )  # fmt: skip
             raw = context_json(context, entry.facts, entry.series, entry.instruments)
             by_text[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
@@ -507,15 +508,15 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
         for (name, kind), (asked, passed) in counts.items()
     ]
     store.write_arrow(CONTEXTS, contexts, basis)
-    store.write(DECISIONS, (_from_journal(Decision, decision) for decision in decisions), basis)
+    store.write(DECISIONS, (_parse_record(Decision, decision) for decision in decisions), basis)
     store.write(rows.FILLS, (rows.SeasonFill(**fill) for agent in agents for fill in agent["fills"]), basis)
     refused = (rows.SeasonRejection(**rejection) for agent in agents for rejection in agent["rejections"])
     store.write(rows.REJECTIONS, refused, basis)
     store.write(rows.TIMES, times_of(entries), basis)
     store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
-    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
+    store.write(rows.BASELINES, [_parse_record(rows.SeasonNav, baseline["nav"]) for baseline in baselines], basis)
     store.write(rows.CHECKS, checks, basis)
-    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
+    store.write(rows.NAVS, [_parse_record(rows.SeasonNav, agent["nav"]) for agent in agents], basis)
 
 
 def times_of(entries: Sequence[DayEntry]) -> Iterator[rows.SeasonTime]:

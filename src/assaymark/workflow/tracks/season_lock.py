@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from assaymark import __version__, importers
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
-from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
+from assaymark.claims.season_plan import RecordedFields, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -118,8 +118,8 @@ def lock_season(
     else:
         # Locking a season again does not require its agents to be available.
         there = None if folder.lock.is_file() else models
-        season, data, absent = _checked(text, source, models, there, allow_absent)
-    plan_hash = plans.season_hash(season, texts_of(season), _inputs(season, data))
+        season, data, absent = _check_season(text, source, models, there, allow_absent)
+    plan_hash = plans.season_hash(season, texts_of(season), _input_digests(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
         if locked.plan_hash != plan_hash:
@@ -133,7 +133,7 @@ def lock_season(
             write_season(folder, records, plan_hash)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
-            inputs = _inputs(season, data)
+            inputs = _input_digests(season, data)
             lock = season_lock(season, plan_hash, to_json(now), inputs, data.universe, records, absent)
             runs.write_lock(folder, lock)
     locked = open_season(folder, data)
@@ -152,11 +152,11 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
         data = SeasonData(None, records, stored.data.universe)
     elif data is None:
         data = open_market(season, str(folder.plan), stored.data.universe)
-    if _inputs(season, data) != stored.inputs:
-        what = "records" if season.recorded else "market"
+    if _input_digests(season, data) != stored.inputs:
+        noun = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
-            f"{folder.path}: the {what} changed after the lock (now {data.digest[:24]}..., locked "
+            f"{folder.path}: the {noun} changed after the lock (now {data.digest[:24]}..., locked "
             f"{stored.inputs.get('market', '')[:24]}...); put them back, or {instead}"
         )
     return replace(stored, data=data)
@@ -189,7 +189,7 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """Parse the season in a file; ``stored`` is its lock, which holds the facts derived from imported records."""
     if "follows" not in stored:
         return parse_season(text, source)
-    follows = parse(plans.Follows, canonical_json(stored["follows"]), source="the lock")
+    follows = parse(plans.RecordedFields, canonical_json(stored["follows"]), source="the lock")
     return plans.recorded_season(plans.read_recorded(text, source), follows, source)
 
 
@@ -212,7 +212,7 @@ def season_lock(
     return SEASON.new_lock(fingerprint, locked_at, **fields, **of_records)
 
 
-def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
+def _input_digests(season: Season, data: SeasonData) -> dict[str, str]:
     """Return the digests of a season's data; a live market grows, and so has none."""
     market = "live" if season.market.live else data.digest
     return {"market": market, "universe": content_id(list(data.universe))}
@@ -228,8 +228,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         if market.live and not (folder / "snapshot.json").is_file():  # a growing source, latest snapshot first
             snapshots = [path.parent for path in folder.glob("*/snapshot.json")]
             if not snapshots:
-                what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
-                raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
+                problem = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+                raise InputError(str(folder), [Problem("", f"{problem} {folder}/DAY")])
             by_time = sorted((read_manifest(path).origin.retrieved_at, path.name, path) for path in snapshots)
             folder, *others = (path for *_, path in reversed(by_time))
             earlier = tuple(others)
@@ -244,8 +244,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         unknown = [name for name in selection if name not in ids]
         problems += [Problem("universe", str(UnknownNameError("instrument", name, ids))) for name in unknown]
     elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
-        universe, what = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
-        problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
+        universe, problem = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
+        problems.append(Problem("universe", f"{problem}; allowed: 1 to {len(there)}"))
     else:  # by asset class in turn, so that a small universe is mixed
         hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
         dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
@@ -256,9 +256,9 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
         for name, day, early in (("first", days.first, days.first < first), ("last", days.last, False)):
             if early or (day > last and not market.live):
-                what = f"{day} lies outside of the market: the market has days from {first} to {last}"
-                problems.append(Problem(f"calendar.{name}", what))
-    problems += _unstated(season, history, universe)
+                problem = f"{day} lies outside of the market: the market has days from {first} to {last}"
+                problems.append(Problem(f"calendar.{name}", problem))
+    problems += _unadjusted(season, history, universe)
     if problems:
         raise InputError(source, problems)
     return SeasonData(history, digest, universe, earlier)
@@ -268,7 +268,7 @@ def _check_chosen(season: Season, history: History, chosen: Sequence[str], sourc
     listed = {listing.id for listing in history.listings}
     if lost := [name for name in chosen if name not in listed]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
-    if problems := _unstated(season, history, chosen):
+    if problems := _unadjusted(season, history, chosen):
         raise InputError(source, problems)
 
 
@@ -277,18 +277,18 @@ def synthetic_digest(market: SeasonMarket) -> str:
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
-def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
+def _unadjusted(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
     """Return a problem if prices of a live market may be adjusted or not: a split could look like a gain or loss."""
     unsaid = [name for name in universe if name in history.unstated]
     if not season.market.live or not unsaid:
         return []
     names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
-    what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
+    problem = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
     needs = "a live season needs to know: give each bar an adj_factor (1 where nothing is adjusted)"
-    return [Problem("market", f"{what}; {needs}, or list splits and dividends on their ex-dates")]
+    return [Problem("market", f"{problem}; {needs}, or list splits and dividends on their ex-dates")]
 
 
-def _checked(
+def _check_season(
     text: str, source: str, models: Mapping[str, Model] | None, there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
 ) -> tuple[Season, SeasonData, tuple[str, ...]]:  # fmt: skip
@@ -305,10 +305,10 @@ def _checked(
         season, problems = None, [*exc.problems]
         if any(problem.where == "version" for problem in problems):
             raise
-    agents = _each(AgentSpec, raw.get("agents"))
+    agents = _valid_entries(AgentSpec, raw.get("agents"))
     for agent in agents:
         problems += agent_problems(f"agents.{agent.name}", agent, models)
-    for judge in _each(JudgeSpec, raw.get("panel")):
+    for judge in _valid_entries(JudgeSpec, raw.get("panel")):
         problems += season_judge_problems(f"panel.{judge.name}", judge, models)
     market = season
     if market is None:
@@ -333,7 +333,7 @@ def _checked(
     return season, data, tuple(name for name, reasons in absent.items() if reasons)
 
 
-def _each(kind: type[M], entries: object) -> list[M]:
+def _valid_entries(kind: type[M], entries: object) -> list[M]:
     """Return the entries of a list in a file that are valid by themselves."""
     records = []
     for entry in entries if isinstance(entries, list) else ():
@@ -356,7 +356,7 @@ class ImportedSeason:
     ``days`` are the days of the decisions: local ones if the log has a time zone, else in UTC.
     """
 
-    follows: Follows
+    follows: RecordedFields
     decisions: tuple[Decision, ...]
     days: Mapping[str, str]
     track: importers.RecordedTrack | None
@@ -375,14 +375,14 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
     if not (contents and folder.has_ledger and all(contents.values())):
         fmt = market.format if market is not None else "FORMAT"
-        what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
-        raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
+        problem = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
+        raise InputError(source, [*problems, Problem("market.source", f"{problem} {folder.path}")])
     if market is None:
         raise InputError(source, problems)
-    files = _files(folder, market, problems)
+    files = _source_files(folder, market, problems)
     every = store.read(DECISIONS)
     is_known = market.format in importers.IMPORTERS
-    tracks = sorted({one.episode_id for one in every}) if is_known and importers.IMPORTERS[market.format].track else []
+    tracks = sorted({row.episode_id for row in every}) if is_known and importers.IMPORTERS[market.format].track else []
     of_track = [decision for decision in every if not tracks or decision.episode_id == market.track]
     honest = [decision for decision in of_track if decision.derivation.kind == "honest"]
     if tracks and market.track not in tracks:
@@ -407,27 +407,27 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
             more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
-            what = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
-            problems.append(Problem(f"agents.{agent}", what))
+            problem = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
+            problems.append(Problem(f"agents.{agent}", problem))
     if problems:
         raise InputError(source, problems)
     read = importers.IMPORTERS[market.format].track
     track = None if read is None else read(files, market.track)
     if track is not None and any(decision.record_id not in track.days for decision in chosen):
-        what = "its source files are of another import than its decisions; import the files into a new run folder"
-        raise LedgerError(f"{folder.path}: {what}")
+        problem = "its source files are of another import than its decisions; import the files into a new run folder"
+        raise LedgerError(f"{folder.path}: {problem}")
     stated = {} if track is None else track.days
     days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
     agents = {decision.agent.id: decision.agent for decision in eligible}
-    follows = Follows(
+    follows = RecordedFields(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
-        universe=_universe(store, chosen) if track is None else track.universe,
+        universe=_instruments(store, chosen) if track is None else track.universe,
         first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),
         capital=None if track is None else track.capital, currency=None if track is None else track.currency,
     )  # fmt: skip
-    left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
-    left_note = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
+    excluded = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
+    left_note = f"{excluded} of {excluded + len(chosen)} records are left out for their flags (market.exclude_flags)"
+    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if excluded else ())
 
 
 def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
@@ -439,7 +439,7 @@ def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> 
     tables = dict[RecordTable[Any], list[Any]]()
     if track is not None:
         tables[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
-        tables[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
+        tables[rows.NAVS] = [nav for row in track.books if (nav := rows.SeasonNav(*row)).agent in agents]
         tables[rows.BASELINES] = [rows.SeasonNav(*row) for row in track.baselines]
         tables[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
     tables[rows.TIMES] = [
@@ -455,7 +455,7 @@ def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> 
             store.write(table, tables.get(table, ()), basis)
 
 
-def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
+def _instruments(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Return all instruments that agents were shown or acted on, for records without a price file."""
     used = {decision.context_id for decision in decisions}
     names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
@@ -465,7 +465,7 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
+def _source_files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
     """Return the source files of the records as last imported, by path."""
     if market.format not in importers.IMPORTERS:
         problems.append(
