@@ -499,7 +499,7 @@ def label(
 
         sheets = [session.sheet(grader) for grader in session.sheets.graders]
         pages = {name: text for sheet in sheets for name, text in label_files(sheet, file.stem).items()}
-        session.hand_out()
+        session.mark_handed_out()
         for name, text in pages.items():
             write_atomic(file.parent / name, text)
         written = [str(file.parent / name) for name in pages]

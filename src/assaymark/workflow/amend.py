@@ -137,7 +137,7 @@ def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*judged, *session.of_people()], locked.reading)
+    store.write(JUDGMENTS, [*judged, *session.human_judgments()], locked.reading)
     now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in judged if judgment.status == "ok"}
     lost = sum(grade.status != "ok" and (grade.judge, grade.trajectory, grade.trial) in before for grade in judged)
     line = f"{len(judged):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"

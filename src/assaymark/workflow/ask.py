@@ -486,7 +486,7 @@ class Forecast:
     usd: float | None
     lines: tuple[str, ...]
 
-    def noting(self, line: str) -> Forecast:
+    def with_note(self, line: str) -> Forecast:
         """Return a copy with one more line before the last."""
         return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
 

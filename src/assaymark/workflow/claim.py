@@ -73,7 +73,7 @@ class VerifiedRun:
         differing = [f"DIFFERS  {difference}" for difference in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
-    def differs(self, path: Path, problem: str) -> None:
+    def report(self, path: Path, problem: str) -> None:
         """Record a difference of a file."""
         self.differences += (Problem(self.name(path), problem),)
 
@@ -82,13 +82,13 @@ class VerifiedRun:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     @contextmanager
-    def reading(self, path: Path) -> Iterator[None]:
+    def guard(self, path: Path) -> Iterator[None]:
         """Record an error while reading as a difference of this file."""
         try:
             yield
         except (AssayError, OSError) as exc:
             text = str(exc)
-            self.differs(path, text.removeprefix(str(path)).lstrip("/: ") if text.startswith(str(path)) else text)
+            self.report(path, text.removeprefix(str(path)).lstrip("/: ") if text.startswith(str(path)) else text)
 
     def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
         """Check the lock against the ledger, and the plan against the lock; returns the lock, empty if unreadable."""
@@ -98,21 +98,21 @@ class VerifiedRun:
         if not folder.lock.is_file():
             if anchors:
                 problem = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
-                self.differs(folder.lock, problem)
+                self.report(folder.lock, problem)
             return {}
         stored: Mapping[str, Any] = {}
-        with self.reading(folder.lock):
+        with self.guard(folder.lock):
             text = runs.read_text(folder.lock, "lock")
             read = runs.read_json(folder.lock, "lock")
             if not isinstance(read, dict):
-                self.differs(folder.lock, "is no table of fields")
+                self.report(folder.lock, "is no table of fields")
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
                     problem = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
-                    self.differs(folder.lock, f"{problem} {then:.80}")
+                    self.report(folder.lock, f"{problem} {then:.80}")
             elif anchors and text != runs.json_text(read):
-                self.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
+                self.report(folder.lock, "is not written as assaymark writes it, though its fields are the same")
             else:
                 stored = read
         if not stored:
@@ -123,15 +123,15 @@ class VerifiedRun:
             problem = "the ledger does not have it: no call was made under it yet, or it was"
             self.notes += (f"{self.name(folder.lock)}: {problem} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
-        with self.reading(folder.plan):
+        with self.guard(folder.plan):
             sha256 = runs.file_sha256(folder.plan)
             if written is None:
                 self.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
             elif sha256 != written:
-                self.differs(folder.plan, f"was edited: its sha256 is {sha256}, the lock says {written}")
+                self.report(folder.plan, f"was edited: its sha256 is {sha256}, the lock says {written}")
             else:
                 self.same += (f"{name}: every byte, by the lock",)
-        with self.reading(folder.amendments):
+        with self.guard(folder.amendments):
             if made_since := runs.read_amendments(folder, stored.get("amendments", ())):
                 self.same += (f"{self.name(folder.amendments)}: {len(made_since)}, by the lock",)
         return stored
@@ -142,12 +142,12 @@ class VerifiedRun:
         if isinstance(ledger_at, Path) and not ledger_at.is_file():
             return
         name = ledger_at if isinstance(ledger_at, str) else self.name(ledger_at)
-        with self.reading(path), Ledger.open(ledger_at, create=False) as ledger:
+        with self.guard(path), Ledger.open(ledger_at, create=False) as ledger:
             audit = ledger.audit()
             for problem in audit.differences:
                 named = _OBJECT.match(problem)
                 file = path.parent / "objects" / named[1] if named else path
-                self.differs(file if file.is_file() else path, problem)
+                self.report(file if file.is_file() else path, problem)
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
             if audit.since is None:
@@ -161,24 +161,24 @@ class VerifiedRun:
         """Check the tables against the manifest and the lock, and published files against ``SHA256SUMS``."""
         manifest, store, before = folder.tables / "manifest.json", Store(folder), len(self.differences)
         if manifest.is_file():
-            with self.reading(manifest):
+            with self.guard(manifest):
                 contents = store.contents
                 if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
-                    self.differs(manifest, "is not written as assaymark writes it, though it says the same")
+                    self.report(manifest, "is not written as assaymark writes it, though it says the same")
                 for name in contents:
-                    with self.reading(path := folder.tables / f"{name}.parquet"):
+                    with self.guard(path := folder.tables / f"{name}.parquet"):
                         if store.digest(name) is None:
-                            self.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
+                            self.report(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
                 if stored and not folder.has_ledger and (tables := _FROM_REPLIES.intersection(contents)):
                     text = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
-                    self.differs(folder.path / "ledger.db", text)
+                    self.report(folder.path / "ledger.db", text)
                 for name, content in stored.get("tables", {}).items():
                     if contents.get(name, content) != content:
-                        self.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+                        self.report(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
         before, listed = len(self.differences), dict[str, str]()
-        with self.reading(folder.sums):
+        with self.guard(folder.sums):
             there = runs.published_files(folder)
             if not folder.sums.is_file():
                 if there:
@@ -189,11 +189,11 @@ class VerifiedRun:
                 if part := _LINE.fullmatch(line):
                     listed[part[2]] = part[1]
                 else:
-                    self.differs(folder.sums, f"is damaged at line {number}")
+                    self.report(folder.sums, f"is damaged at line {number}")
             for name in sorted({*listed, *there}):
                 if listed.get(name) != there.get(name):
                     text = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
-                    self.differs(folder.path / name, text if name in there else "is gone")
+                    self.report(folder.path / name, text if name in there else "is gone")
         if len(self.differences) == before:
             self.same += (f"{self.name(folder.sums)}: {count_of(len(listed), 'handed-on files')}",)
 
@@ -218,12 +218,12 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     # The journal of a season: its hash chain, and against their table the measured times, which are not in the chain.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)
-        with verified.reading(path):
+        with verified.guard(path):
             entries, _ = read_journal(folder)
             stored_times = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
             if lost := stored_times - set(times_of(entries)):
                 first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
-                verified.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
+                verified.report(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:
                 verified.same += (f"{verified.name(path)}: {len(entries)} days",)
     return verified

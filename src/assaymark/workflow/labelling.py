@@ -136,7 +136,7 @@ class Labelling:
         timed = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
         return None if timed else "seconds must be a number from 0"
 
-    def hand_out(self) -> None:
+    def mark_handed_out(self) -> None:
         """Record that files were given to graders: the sheets cannot change any more."""
         self.sheets = replace(self.sheets, handed=True)
         write_json(self.folder.labels / human_labels.SHEETS, self.sheets)

@@ -103,9 +103,9 @@ class RunServer:
         if path == "/":
             return Response(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
-            return _page(render_live(self.standing(), report=front))
+            return _page(render_live(self.progress(), report=front))
         if path == "/live.json":
-            return Response(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
+            return Response(200, json.dumps(self.progress().facts()).encode(), _KINDS[".json"])
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
@@ -117,7 +117,7 @@ class RunServer:
                 return _missing(404, str(exc))
             return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
-    def standing(self) -> LiveView:
+    def progress(self) -> LiveView:
         """Return the progress of the run, read at most once a second for all viewers."""
         with self._lock:
             now = self._clock()
@@ -180,7 +180,7 @@ class LabelServer:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
+    def receive(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
         """Store the label in ``POST target``, if the request comes from a page of this server."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
             return Response(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
@@ -231,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send_error(413, "too large")
         host, origin, kind = (self.headers.get(name) for name in ("Host", "Origin", "Content-Type"))
         body = self.rfile.read(int(length))
-        return self._send(self.served.take(self.path, body, host=host or "", origin=origin, kind=kind))
+        return self._send(self.served.receive(self.path, body, host=host or "", origin=origin, kind=kind))
 
     def _send(self, answer: Response) -> None:
         self.send_response(answer.status)

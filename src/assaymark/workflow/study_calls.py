@@ -104,7 +104,7 @@ class JudgingSession:
             results["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
         return results
 
-    def of_people(self) -> list[Judgment]:
+    def human_judgments(self) -> list[Judgment]:
         """Return the grades of people on the panel."""
         people = {judge.name for judge in self.locked.study.judges if judge.human}
         chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
@@ -217,7 +217,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
             session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
-            store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
+            store.write(JUDGMENTS, [*judgments, *session.human_judgments()], reading)
             for line in asking.reply_lines(judgments):
                 say(line)
         # The anchor probe: one judge again, on a stratified sample, under another rubric (section 5.6).
@@ -286,7 +286,7 @@ class PlannedDecision:
     context: Context
     call: CallSpec
 
-    def decided(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
+    def decision(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
         """Return the decision in a reply, with its cost if a price is known."""
         tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(self.call.model, *tokens, batch)
@@ -309,7 +309,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
         replies, sent = asking.require_replies(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
-    decisions = [item.decided(replies[item.call.key], prices, item.call.key in batched) for item in asked]
+    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in asked]
     for line in asking.unusable_decisions(decisions):
         say(line)
     asking.print_raised(models)
@@ -373,7 +373,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         if (model := study.substrate.date_probe.model) is not None:
             canaries.ask([date_call(model, cycle.context) for cycle in cut_cycles(study.substrate, cycles=2)])
         prices, replies = asking.prices_of(models), canaries.kept
-        answered = [item.decided(replies[item.call.key][1], prices) for item in questions if item.call.key in replies]
+        answered = [item.decision(replies[item.call.key][1], prices) for item in questions if item.call.key in replies]
         by_id = {decision.record_id: decision for decision in answered}
         decisions = [by_id.get(record.record_id, record) for record in planned_decisions(study, store.read(CYCLES))]
 

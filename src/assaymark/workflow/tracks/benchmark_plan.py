@@ -184,7 +184,7 @@ def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, pri
             reply = Reply(text=stand_in.answer(call.shown())[0], model="stand-in")
             for state in states:
                 state.take(reply)
-    return forecast({"pipeline": calls}, folder, prices).noting(
+    return forecast({"pipeline": calls}, folder, prices).with_note(
         "calls after the first of a window show what was answered before: reference replies stand in for that"
     )
 

@@ -296,7 +296,7 @@ def _run_days(
                     session.digest = data.digest
                     day_clock = clock if data is locked.data else data.clock(locked.season)
                     with watched(silent):  # count days, not the calls of each
-                        session.do(day_clock.day(day, after=journal.last))
+                        session.run_day(day_clock.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
@@ -341,7 +341,7 @@ class SeasonState:
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
         start, universe = Account(self.season.capital), set(locked.data.universe)
-        self.held = {agent.name: start for agent in self.season.agents}
+        self.accounts = {agent.name: start for agent in self.season.agents}
         self.decided: dict[str, Decision] = {}  # by agent, the decision whose orders fill next
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
         both = {*books.SIXTY_FORTY_OF} <= {*self.classes.values()}  # 60/40 needs equities and bonds
@@ -361,7 +361,7 @@ class SeasonState:
                 break
         for name, one in last["agents"].items():
             positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            self.held[name] = Account(float(one["account"]["cash"]), positions)
+            self.accounts[name] = Account(float(one["account"]["cash"]), positions)
             if (raw := decisions[one["pending"]]) is not None:
                 self.decided[name] = _parse_record(Decision, raw)
         for name, one in last["baselines"].items():
@@ -370,7 +370,7 @@ class SeasonState:
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
-    def do(self, day: Day) -> None:
+    def run_day(self, day: Day) -> None:
         """Run one day for all agents: settle their orders, show them the day, ask them, and record it.
 
         On a day without data nothing is traded, and orders wait for the next day with data.
@@ -389,7 +389,7 @@ class SeasonState:
                 day = replace(day, actions={name: tuple(actions) for name, actions in remaining.items()})
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
-        before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
+        before, due, marks, now = self.accounts, self.decided, self.marks, str(day.date)
         settled, baselines = dict[str, AccountDay](), dict[str, Any]()
         for name, account in before.items():
             if day.quotes:
@@ -413,12 +413,12 @@ class SeasonState:
             arguments = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
             first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
-            self.held, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
+            self.accounts, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
             shown, missing = {item[0].name: item for item in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, settlement in settled.items():
-            account, last, pending = self.held[name], due.get(name), self.decided.get(name)
+            account, last, pending = self.accounts[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
                 "account": {"cash": account.cash, "positions": dict(account.positions)},

@@ -446,7 +446,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
     calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
     estimate = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
-        estimate = estimate.noting(
+        estimate = estimate.with_note(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
         )
     return estimate
@@ -480,7 +480,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
     estimate = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
-        estimate = estimate.noting(
+        estimate = estimate.with_note(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
         )
     return estimate

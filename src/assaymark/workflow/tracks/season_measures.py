@@ -109,9 +109,9 @@ def season_findings(
     items = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.heard, plan, LEVEL, agreement, order),
+        kappa_measurement(totals.active, plan, LEVEL, agreement, order),
         *judge_measurements(totals, families, tokens, LEVEL, order),
-        *judge_noise(totals.heard),
+        *judge_noise(totals.active),
         *probe_measurements(judged.guesses, level=LEVEL),
     ]
     states: dict[str, Counter[str]] = defaultdict(Counter)  # by judge, the states of its replies
@@ -247,7 +247,7 @@ class SeasonTotals:
     times: Mapping[str, DecisionTime]
     agents: Mapping[str, NoiseFloor]
     silent: Collection[str]
-    heard: SeasonScores
+    active: SeasonScores
     panel: NoiseFloor
     single: NoiseFloor
     trials: int
@@ -287,14 +287,14 @@ def season_totals(
         panel = {judge for row in runs.values() for judge in row}
         floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(runs.items()) if set(row) == panel]])
 
-    def heard_of(rows: Mapping[str, V]) -> dict[str, V]:
+    def active_only(rows: Mapping[str, V]) -> dict[str, V]:
         return {agent: row for agent, row in rows.items() if agent not in silent}
 
     # agreement on an empty record says nothing about judges
     active = scores if not silent else replace(
-        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=heard_of(scores.whole),
-        composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
-        periods={name: heard_of(row) for name, row in scores.periods.items()},
+        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=active_only(scores.whole),
+        composites=active_only(scores.composites), replicates=active_only(scores.replicates),
+        periods={name: active_only(row) for name, row in scores.periods.items()},
     )  # fmt: skip
     graded = [trials for row in active.whole.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
@@ -456,7 +456,7 @@ def season_comparisons(
     within: Collection[str] = (),
 ) -> Comparisons:  # fmt: skip
     """Return composites by period for comparing agents (only periods in ``within``); each period is its own cluster."""
-    scores = totals.heard
+    scores = totals.active
     # Without graded periods, use one empty period, in which no pair can be compared.
     periods = {name: row for name, row in scores.periods.items() if not within or name in within} or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
@@ -527,7 +527,7 @@ def judge_measurements(
 
     Self-preference is over the periods graded by every judge, or over whole records if those are too few.
     """
-    scores, one_judge = totals.heard, len(totals.heard.judges) < 2
+    scores, one_judge = totals.active, len(totals.active.judges) < 2
 
     def preferred(
         rows: Sequence[tuple[str, str, Mapping[str, float]]], consecutive: bool
