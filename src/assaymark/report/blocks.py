@@ -432,13 +432,13 @@ def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[B
 
 
 def table_of(
-    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | TableRow], right: int | Iterable[int] = (),
+    columns: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | TableRow], right: int | Iterable[int] = (),
     summary: str = "", **more: Any,
 ) -> Table | None:  # fmt: skip
     """A table of some rows, None without any. ``right`` are its numeric columns, or how many follow the first."""
     lines = tuple(rows)
     numbers = range(1, right + 1) if isinstance(right, int) else right
-    return Table(tuple(heads), lines, frozenset(numbers), summary, **more) if lines else None
+    return Table(tuple(columns), lines, frozenset(numbers), summary, **more) if lines else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -627,4 +627,4 @@ def byte_size(part: object) -> int:
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
         return sum(map(byte_size, part))
-    return 20 + sum(byte_size(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0
+    return 20 + sum(byte_size(getattr(part, slot.name)) for slot in fields(part)) if is_dataclass(part) else 0

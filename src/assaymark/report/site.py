@@ -83,8 +83,8 @@ class SiteEntry:
             return "No claim was decided."
         if not shown:
             return f"No claim is supported by this evidence: {counted(self.verdicts, 'claim')} decided."
-        left = self.verdicts - shown
-        return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
+        further = self.verdicts - shown
+        return f"{counted(further, 'further claim')}, with the reasons of each, on its pages." if further else ""
 
 
 def study_entry(run: AssayRun) -> SiteEntry:
@@ -145,7 +145,7 @@ def render_site_index(runs: Mapping[str, SiteEntry], title: str) -> str:
     """Render the first page of the site, for runs by their folders."""
     links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
-    parts = [plural(kinds.count(kind), one, many) for kind, (_, _, one, many, _) in _KINDS.items() if kind in kinds]
+    parts = [plural(kinds.count(kind), noun, many) for kind, (_, _, noun, many, _) in _KINDS.items() if kind in kinds]
     lede = f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."
     frame = Frame("", "", (), Site(tuple(links.values()), "", "index.html"))
     return frame.render("front.html", clean(title, 120), lede=lede, runs=shown, titles=TITLES)
@@ -198,9 +198,9 @@ class LiveView:
             return f"{first}."
         if not self.a_second:
             return f"{first}; nothing has come in lately."
-        left = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
-        time = f"{left:.0f} s" if left < 60 else f"{int(left // 60)} min {int(left % 60)} s"
-        time = time if left < 3600 else f"{int(left // 3600)} h {int(left % 3600 // 60)} min"
+        remaining = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
+        time = f"{remaining:.0f} s" if remaining < 60 else f"{int(remaining // 60)} min {int(remaining % 60)} s"
+        time = time if remaining < 3600 else f"{int(remaining // 3600)} h {int(remaining % 3600 // 60)} min"
         return f"{first}, {self.a_second:.1f} a second lately; about {time} for the others."
 
 
@@ -257,5 +257,5 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
 
 
 def _cut(text: str) -> Markup:
-    left = len(text) - LONGEST
-    return reveal(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
+    excess = len(text) - LONGEST
+    return reveal(text if excess <= 0 else f"{text[:LONGEST]}\n[… {count(excess)} characters more]")

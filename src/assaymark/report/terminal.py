@@ -70,15 +70,15 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     sentences = (overview.tier_sentences(index) + leads)[:_SAID]
     for group, above in ((sentences, ()), (overview.reversed_sentences(index)[:_TURNED], sentences)):
         own, shared = overview.conditions_of(group, above)
-        for (text, level, _), mine in zip(group, own, strict=True):
-            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
+        for (text, level, _), condition in zip(group, own, strict=True):
+            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {condition}" if condition else "")]
         parts += _lines(shared)
     parts += _lines(overview.best_agents(index))
     parts += [_signed("no-claim", front.second)] if front.second else []
     parts += [Text(), Text(f"Do the judges agree? {scores.agreement_answer(index)}"), *_lines(people_words(index))]
-    for judge, one in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
-        alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
-        same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
+    for judge, pairs in sorted(table.orders.items()):  # outcomes of pairs that it saw in both orders
+        alike = f"of {counted(pairs['both'], 'pair')} seen in both orders the same text won"
+        same = f"{pairs['same_text'] / pairs['both']:.1%}, the same position {pairs['same_place'] / pairs['both']:.1%}"
         parts.append(_indented(Text(f"{clean(judge, 60)}: {alike} {same}"), 2))
     parts += _lines(scores.pairs_words(index))
     parts += [Text(), Text("What limits the result", style="bold")] if worst else []
@@ -98,8 +98,8 @@ def _lines(text: str) -> list[RenderableType]:
 
 def _tally(levels: Sequence[Level]) -> Text:
     text = Text()
-    for level, n, what in tally(levels):
-        text.append(f"{_SIGNS[level]} {n} {what}   ", style=_STYLES[level])
+    for level, n, noun in tally(levels):
+        text.append(f"{_SIGNS[level]} {n} {noun}   ", style=_STYLES[level])
     return text
 
 

@@ -75,8 +75,8 @@ class Translation:
                 parts = (_GROUP.get(part) or re.escape(part) for part in re.split("([#§])", english))
                 kinds = "".join(match[1] for match in _FIELD.finditer(english))
                 telling = len(re.findall("[A-Za-z]", english)) > _TELLING
-                own = max(_FIELD.split(english)[::3], key=len)
-                patterns.append((own, re.compile("".join(parts)), kinds, texts[english], telling))
+                literal = max(_FIELD.split(english)[::3], key=len)
+                patterns.append((literal, re.compile("".join(parts)), kinds, texts[english], telling))
         return cls(table["language"], table["name"], texts, tuple(patterns))
 
     def __call__(self, text: str) -> str | None:

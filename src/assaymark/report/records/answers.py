@@ -139,18 +139,18 @@ def answer_pages(index: AnswerIndex, frame: Frame, read: ReadCalls | None) -> It
         uses = index.keys()
         yield from call_pages(read(list(uses)), uses, frame, calls, folder="asked")
     lead = ("One row an answer, by instruction and kind of pair. See also: ", Linked("datasheets", "datasheets.html"))
-    heads = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
-    yield from each_answer_page(lead, heads, JUDGES, index.pages, frame, calls)
+    columns = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
+    yield from each_answer_page(lead, columns, JUDGES, index.pages, frame, calls)
 
 
 def each_answer_page(
-    lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
+    lead: Inline, header: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The pages of every judge or model that answered, one at a time, as path and HTML."""
-    for who, (path, rows, parts) in ((who, page) for who, pages in books.items() for page in with_pager(pages)):
+    for judge, (path, rows, parts) in ((judge, page) for judge, pages in books.items() for page in with_pager(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
-        title = f"Answers of {clean(who, 80)}"
-        yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
+        title = f"Answers of {clean(judge, 80)}"
+        yield path, frame.page(rows_page(path, title, lead, header, shown, "answers", parts, (3,), here=here))
 
 
 def _kind(call: PairCall) -> _PairKind:

@@ -245,9 +245,9 @@ class Language:
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
         """A button for all rows, then one for each key that occurs, in the order of ``titles``."""
-        seen = Counter(keys)
-        options = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
-        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *options
+        counts = Counter(keys)
+        options = ((key, title, self.amount(counts[key])) for key, title in titles.items() if counts[key])
+        return ("", self("frame.all"), self.amount(counts.total() if rows is None else rows)), *options
 
 
 def round_points(value: float) -> int:
@@ -420,8 +420,8 @@ class AgentIndex:
     def of(cls, lookup: SeasonIndex, agent: AgentSpec) -> AgentIndex:
         """Index the records of an agent."""
         run, name, grades = lookup.run, agent.name, lookup.grades.get(agent.name, ())
-        own = run.steps.get(name, ()), run.ledger.get(name, ())
-        return cls(lookup, agent, run, lookup.words, lookup.pages[name], *own, grades)
+        records = run.steps.get(name, ()), run.ledger.get(name, ())
+        return cls(lookup, agent, run, lookup.words, lookup.pages[name], *records, grades)
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the agent pages."""

@@ -248,8 +248,8 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
     """The frame of every page of a study, including the datasheets of its judges."""
     title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
-        left = {"facts", "map", *(("claims", "measurements") if brief else ())}
-        nav = tuple(link for link in _NAV if link.key not in left)
+        omitted = {"facts", "map", *(("claims", "measurements") if brief else ())}
+        nav = tuple(link for link in _NAV if link.key not in omitted)
         return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
     records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judgments else ()
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
@@ -308,8 +308,8 @@ def cards(index: RunIndex) -> tuple[tuple[str, b.Card], ...]:
             total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
             if claimed:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
-            rests = b.chained(kinds, ". ")
-            facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
+            sources = b.chained(kinds, ". ")
+            facts.append(("Rests on", (sources, b.small(f" {total}")) if total else sources))
         # The file of the certificate; for a pair its name reveals the order.
         file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not claimed):
@@ -338,8 +338,8 @@ def study_measurements(index: RunIndex, rests: Rests = lambda _: ()) -> tuple[Me
             return "" if ordered else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
             bounds = None if item.name == "rank.first" else judged_range(index, dimension, item.labels.get("agent", ""))
-            why = "the agent shares its tier"
-            return f"not shown: {why}" if bounds is None else f"{span(*bounds)}, range of the judges; {why}"
+            reason = "the agent shares its tier"
+            return f"not shown: {reason}" if bounds is None else f"{span(*bounds)}, range of the judges; {reason}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
@@ -392,11 +392,11 @@ def rules_section(index: RunIndex) -> b.Section | None:
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
-    heads = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
-    why = "" if FLIP in names else flip_words(index)
+    columns = ("Claim", "Locked rule", *(rule[:1].upper() + rule[1:] for rule in map(rule_words, names)))
+    reason = "" if FLIP in names else flip_words(index)
     return b.Section(
         "rules", "What would change under another rule?",
         f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
-        (b.Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
-         *b.notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
+        (b.Table(columns, tuple(rows), summary="", stacked=True, style="frag"),
+         *b.notes([f"Not counted: {rule_words(FLIP)}. {reason}" if reason else ""])),
     )  # fmt: skip
