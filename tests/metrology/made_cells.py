@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from assaymark.metrology import CallCounts, Control, ScoreTable, cell_measurements
+from assaymark.metrology import CallCounts, ControlCell, ScoreTable, cell_measurements
 from assaymark.records import Measurement, measurement_id
 
 JUDGES = ("auditor", "reader", "skeptic")
@@ -51,8 +51,8 @@ def flat(values: Sequence[float], judges: int = 3) -> np.ndarray:
 
 def cell(
     kind: str, table: ScoreTable, *, parents: Sequence[str | None] | None = None, composer: str = "elsewhere"
-) -> Control:
-    return Control(kind, table, tuple(parents or [None] * table.n), (composer,) * table.n)
+) -> ControlCell:
+    return ControlCell(kind, table, tuple(parents or [None] * table.n), (composer,) * table.n)
 
 
 def spread(clusters: int, each: int) -> list[int]:
@@ -70,7 +70,7 @@ def by_id(found: Sequence[Measurement]) -> dict[str, Measurement]:
     return ids
 
 
-def run(honest: ScoreTable, cells: Sequence[Control], plan: object) -> dict[str, Measurement]:
+def run(honest: ScoreTable, cells: Sequence[ControlCell], plan: object) -> dict[str, Measurement]:
     return by_id(list(cell_measurements(honest, cells, plan)))
 
 

@@ -12,7 +12,7 @@ from made_cells import AGENTS, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import Control, ScoreTable, analyse, cluster_t, holm, length
+from assaymark.metrology import ControlCell, ScoreTable, analyse, cluster_t, holm, length
 
 
 def made(scores, lengths, agent, cycle, cluster, **more) -> ScoreTable:
@@ -199,7 +199,7 @@ def two_tables(rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:
 
 
 def matched(honest: ScoreTable, table: ScoreTable, plan: object) -> list:
-    cell = Control("length_matched", table, (None,) * table.n, ("x",) * table.n)
+    cell = ControlCell("length_matched", table, (None,) * table.n, ("x",) * table.n)
     return list(length.length_matched_contrasts(cell, honest, plan))
 
 

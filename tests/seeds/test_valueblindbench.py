@@ -31,7 +31,7 @@ from assaymark.claims import (
 )
 from assaymark.metrology import (
     CallCounts,
-    Control,
+    ControlCell,
     ScoreTable,
     all_resamples,
     anchor_measurements,
@@ -252,7 +252,7 @@ def test_section_5_5_the_cells_from_tables_with_the_published_statistics():
         # fifty records, ten in each regime, written by Claude
         values = rng.permutation(published(50, *summaries[kind], *ends))
         made = table(values, np.zeros(50, dtype=np.int64), np.arange(50), np.repeat(np.arange(5), 10))
-        cells.append(Control(kind, made, (None,) * 50, ("anthropic",) * 50))
+        cells.append(ControlCell(kind, made, (None,) * 50, ("anthropic",) * 50))
     found = {one.id: one for one in cell_measurements(honest, cells, STUDY)}
     for kind, (mean, *quartiles) in summaries.items():
         one = found["cell.honest[dimension=aggregate]" if kind == "honest" else

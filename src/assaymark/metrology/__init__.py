@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         trigamma_inverse,
     )  # fmt: skip
     from assaymark.metrology.controls import (
-        CellAgreement, CellShift, Control, Control as Cell,  # noqa: F401  # its name in 0.1
+        CellAgreement, CellShift, ControlCell, ControlCell as Cell,  # noqa: F401  # its name in 0.1
         cell_agreement, cell_b_outcome, cell_equivalent, cell_measurements, kappa_of_records,
     )  # fmt: skip
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ORACLE_DIMENSION", "AgentBehaviour", "AgentEffects", "AlphaReport", "AnchorContrast", "CallCounts",
-    "CellAgreement", "CellShift", "Comparisons", "Components", "Composer", "Contrast", "Control", "DStudy",
+    "CellAgreement", "CellShift", "Comparisons", "Components", "Composer", "Contrast", "ControlCell", "DStudy",
     "Decomposition", "Discriminant", "DistinctDimension", "Estimate", "Grades", "Icc", "Interval", "JudgeAgainstHumans",
     "Labels", "LengthAdjusted", "LengthRecused", "ModeratedContrasts", "NotStreamableError", "OrderAnalysis",
     "OrderPlan", "OrderTests", "OwnFamily", "PairTest", "PanelScores", "Panelist", "Preflight", "ProbePlan",

@@ -123,13 +123,13 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         valued = [nav for nav in navs.get(decision.agent.id, ()) if nav.state == "ok" and nav.day >= time.day]
         if season.recorded:
             nav = next((nav for nav in valued if nav.day == time.day), None)
-            book, paid = stated_book(decision), []
+            account, paid = stated_book(decision), []
         else:
             nav = next((nav for nav in valued if nav.day > time.day), None)
             paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
-            book = None if nav is None else Account(nav.cash, nav.positions)
+            account = None if nav is None else Account(nav.cash, nav.positions)
         all_fills, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
-        fields = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
+        fields = refused.get(name, ()), account, number, time.seconds, worth, tuple(wrong[name])
         return StepRecord(time.day, decision, all_fills, *fields)
 
     shown = {decision.context_id for decisions in decided.values() for decision in decisions}
@@ -147,7 +147,7 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates if season.replicates > 1 else {}, tuple(one for one in of_plan(OUTCOMES) if one.record_id in times),
+        replicates if season.replicates > 1 else {}, tuple(row for row in of_plan(OUTCOMES) if row.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
         any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
@@ -192,9 +192,9 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             for step in steps:
                 moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != rows.SPLIT)
                 fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
-            turned, trades = thrashing(list(fills.values()), WITHIN)
-            trips, across = len(turned), len(days)
-            names = Counter(symbol for symbol, *_ in turned)
+            reversed_by, trades = thrashing(list(fills.values()), WITHIN)
+            trips, across = len(reversed_by), len(days)
+            names = Counter(symbol for symbol, *_ in reversed_by)
             by_symbol = dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
             detail = {"within": WITHIN, "trades": trades, "by_symbol": by_symbol}
         yield measured(
@@ -384,8 +384,8 @@ def season_notes(
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
     if agents := sorted(name for name, n in refused.items() if n):
         yield said("note.rejected", n=sum(refused.values()), agents=tuple(agents))
-    same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
-    totals = {one.labels["agent"] for one in measurements if one.name == TOTAL and one.value is not None}
+    same = {item.labels["of"] for item in measurements if item.name == NOISE and item.state == IDENTICAL}
+    totals = {item.labels["agent"] for item in measurements if item.name == TOTAL and item.value is not None}
     if agents := sorted(same & totals):
         yield said("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
