@@ -90,10 +90,7 @@ def _answered(source: str, ask: Callable[[], T]) -> T:
     raise failed
 
 
-Manners = RetryPolicy
-"""The name of `RetryPolicy` in 0.1."""
-
-Questions = QuestionFile
-"""The name of `QuestionFile` in 0.1."""
+Manners = RetryPolicy  # its name in 0.1
+Questions = QuestionFile  # its name in 0.1
 
 __all__ = ["SOURCES", "QuestionFile", "Request", "RetryPolicy", "Source", "pull", "pull_questions"]
