@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
+from assaymark.engine.compute import beside, usable_cores
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, reliability, wilson
 from assaymark.metrology import design as designs
@@ -32,6 +33,7 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
 from assaymark.text import clean, count_of
+from assaymark.workflow.progress import note
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ def _size_words(size: Mapping[str, int]) -> str:
 
 STUDIES: Final = 200
 """Simulated studies for each option: a share of one half has a 95 % interval of about 7 points either way."""
+_LARGE, _FEWEST = 20_000, 20  # an option of more calls is simulated less often, but not less than this
 
 CELL_TEXTS: Final = 100
 """Texts of the control cells A and B together (ValueBlindBench section 3.5: fifty each)."""
@@ -329,17 +332,22 @@ def plan_calls_report(
         "records": study.records.model_copy(update={"derivations": ("honest",)}),
         "contamination": None, "anchor_probe": None,
     })  # fmt: skip
-    ways = [] if budget_calls is None else _setups(plain, fewer, truth, components, budget_calls, cells)
-    options = tuple(option for option, *_ in ways)
-    for place, option in enumerate(options):
-        if option.state == "ok":
-            # The control cells alone change no score, so one study shows their effect without sampling error.
-            repeats = 1 if option.name == "control cells" else studies
-            reached = _simulate(ways[place], targets, adversarial, repeats, [seed, place])
-            rising[option.name] = sum(reached.values()) / repeats
-            for name, count in reached.items():
-                ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
-                prospects[name, option.name] = Prospect(count, repeats, *ends)
+    options: tuple[CallOption, ...] = ()
+    if budget_calls is not None:
+        given = plain, fewer, truth, components, budget_calls, cells
+        options = tuple(option for option, *_ in _setups(*given))
+        # The control cells alone change no score, so one study shows their effect without sampling error.
+        repeats = [1 if option.name == "control cells" else min(studies, max(_FEWEST, studies * _LARGE // option.calls))
+                   for option in options]  # fmt: skip
+        each = given, targets, adversarial, repeats, seed
+        with beside(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
+            halves = _simulate_half(*each, 0), others()
+        for option, n, *counts in zip(options, repeats, *halves, strict=True):
+            rising |= {option.name: sum(sum(part.values()) for part in counts) / n} if counts[0] else {}
+            for name in counts[0]:
+                count = sum(part[name] for part in counts)
+                ends = wilson(count, n) if n > 1 else (float(count), float(count))
+                prospects[name, option.name] = Prospect(count, n, *ends)
     trials = sum(judge.trials for judge in truth.panel) / len(table.judges)
     design = claim_design(plain, study, components, trials, focus.claim, measurements, effect, prices)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
@@ -448,8 +456,19 @@ def _setups(
     return combined
 
 
+def _simulate_half(
+    given: tuple[Any, ...], targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus],
+    repeats: Sequence[int], seed: int, first: int,
+) -> list[dict[str, int]]:  # fmt: skip
+    """Simulate every second study of each option from ``first`` on; empty for an option that is not affordable."""
+    return [
+        _simulate(way, targets, adversarial, range(first, n, 2), [seed, place]) if way[0].state == "ok" else {}
+        for place, (way, n) in enumerate(zip(_setups(*given), repeats, strict=True))
+    ]
+
+
 def _simulate(
-    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
+    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], numbers: range, seed: list[int]
 ) -> dict[str, int]:
     """Return the number of simulated studies in which each target reached its next level or a better one."""
     option, extend, study = way
@@ -462,7 +481,8 @@ def _simulate(
 
     reached = {target.claim.id: 0 for target in targets}
     aims = {target.claim.id: target.aim for target in targets}
-    for number in range(studies):
+    for number in numbers:
+        note(f"simulating studies, {option.name}", number, numbers.stop)
         rng = np.random.default_rng([*seed, number])
         table = gated(extend(rng), study)
         tests = OrderTests(Comparisons.of_table(table, study), OrderPlan.of(study))

@@ -37,7 +37,6 @@ from assaymark.workflow.lock import (
     select,
 )  # fmt: skip
 from assaymark.workflow.measure import measure
-from assaymark.workflow.progress import note
 from assaymark.workflow.publish import StudyReport, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
@@ -98,10 +97,7 @@ def plan_calls(
 
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
-    note("simulating studies", 0, 1)
-    advice = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
-    note("simulating studies", 1, 1)
-    return advice
+    return plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> StudyReport:
