@@ -281,7 +281,7 @@ def _arms(point: MapPoint, across: Scale, up: Scale) -> Arms:
 
 
 def _cross(arms: Arms, kind: str, occupied: list[Box]) -> list[svg.Element]:
-    """The intervals of a point in both directions, without caps; the boxes that they cover are added to ``occupied``."""
+    """The intervals of a point in both directions, without caps; their boxes are added to ``occupied``."""
     (x, y, ends_x, ends_y), elements = arms, list[svg.Element]()
     if ends_x:
         elements.append(line(ends_x[0], y, ends_x[1], y, kind))
