@@ -191,7 +191,7 @@ def season_texts() -> dict[str, str]:
     return agent_texts(SEASON_TEMPLATE)
 
 
-def fenced(block: p.Block) -> Text:
+def fenced_text(block: p.Block) -> Text:
     """Return one section of a context with its fence and digest, which agents may share."""
     return Text.of(fence(*block))
 
@@ -217,7 +217,7 @@ BREACH: Final = "constraint-breach"
 """Flag of a decision whose orders violate a constraint; the judges' reaction to it is measured."""
 
 
-def unanswered(decision: Decision) -> bool:
+def is_unanswered(decision: Decision) -> bool:
     """True if there was no valid reply, so that the decision is empty."""
     return not {*NOT_USABLE}.isdisjoint(decision.flags)
 

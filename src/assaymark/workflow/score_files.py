@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
-from assaymark.claims.certification import tally_of, verdict_file
+from assaymark.claims.certification import count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
@@ -97,7 +97,7 @@ class MeasuredTable(Result):
     @property
     def tally(self) -> Mapping[str, int]:
         """The number of verdicts of each level."""
-        return tally_of(self.verdicts)
+        return count_levels(self.verdicts)
 
     def lines(self) -> list[str]:
         """Return lines for the terminal: size, plan, agreement, and supported claims."""
