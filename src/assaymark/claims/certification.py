@@ -17,7 +17,7 @@ from assaymark.claims.levels import Index, Rules, SeasonGates, usable_tests
 from assaymark.claims.messages import Said, built_in_note, english
 from assaymark.claims.orders import PairRow, rows_of, summary_of
 from assaymark.claims.verdicts import kind_of, prepare_human_tests
-from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, parts_of
+from assaymark.notebook import MARKS, Collapsed, Heading, Part, Result, display_parts
 from assaymark.notebook import Quote as SaidPart
 from assaymark.protocol import AgentSpec, Study
 from assaymark.records import AGGREGATE, JSON, Claim, Level, Measurement, Rows, Verdict, sha256_text, to_json
@@ -428,7 +428,7 @@ class VerdictFile(Result):
         suppressed = (verdict for verdict in self.verdicts if verdict.publication_level == "no-claim")
         # Sorted by the displayed text: ids, and so the order of the file, have the higher agent first.
         if withheld := Rows(sorted(suppressed, key=lambda verdict: (verdict.claim.dimension, verdict.said))):
-            yield Collapsed(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
+            yield Collapsed(f"{len(withheld)} not supported by this evidence", display_parts(withheld))
 
 
 def count_levels(verdicts: Sequence[Verdict]) -> dict[str, int]:

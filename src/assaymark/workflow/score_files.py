@@ -30,7 +30,7 @@ from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
-from assaymark.notebook import Collapsed, Part, Result, parts_of
+from assaymark.notebook import Collapsed, Part, Result, display_parts
 from assaymark.plan import toml_text
 from assaymark.protocol import (
     AGREEMENT,
@@ -92,7 +92,7 @@ class MeasuredTable(Result):
 
     def _parts(self) -> Iterator[Part]:
         yield from map(clean, self.lines())
-        yield Collapsed("Every measurement", parts_of(Rows(self.measurements)))
+        yield Collapsed("Every measurement", display_parts(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:
