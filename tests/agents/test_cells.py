@@ -444,7 +444,7 @@ def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
         assert cell.admissibility == admissible(kind, cell, context)
         # The judges' ledger, the oracle of their arithmetic, and their counters of words and hedges
         found = Counter(
-            one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.Material.of(context))
+            one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.ContextIndex.of(context))
         )
         book = checks.book_after(context, cell.actions)
         parts = reconcile(cell.text, book.after, context.constraints).values()

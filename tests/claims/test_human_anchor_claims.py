@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from assaymark.claims import certificates, decide_claims, index, verify
-from assaymark.metrology import Columns, Labels, analyse, score_table_of
+from assaymark.metrology import Labels, ScoreColumns, analyse, score_table_of
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
 
@@ -52,7 +52,7 @@ def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labell
                 }  # fmt: skip
     judges = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in JUDGES.items())
     study = parse_study(f'name = "w"\nseed = 1\nrubric.name = "elsewhere"\nclaims.dimensions = ["aggregate"]\n{judges}')
-    table = score_table_of(Columns.of(pa.Table.from_pylist(rows), "w", ["score"], study.scale))
+    table = score_table_of(ScoreColumns.of(pa.Table.from_pylist(rows), "w", ["score"], study.scale))
     pi = {name: labelled / len(cycle) for _, name in cycle}
     labels = Labels(grades, pi, frozenset(drawn), refused)
     return tuple(analyse(table, study, rng=np.random.default_rng(1), people=labels)), study

@@ -16,7 +16,7 @@ from provider_cases import CANARY, CASES, CHAT, CLAUDE, GEMINI, OPENAI, SAID
 from provider_server import answer, serving
 
 from assaymark.engine import Reply, run_batches
-from assaymark.engine.providers.batches import BatchState, NotTaken
+from assaymark.engine.providers.batches import BatchRefused, BatchState
 from assaymark.engine.providers.registry import batch_providers
 from assaymark.errors import ModelError
 
@@ -229,13 +229,13 @@ def test_failures_may_pass_and_a_batch_that_is_turned_away_is_told_from_one_that
         assert caught.value.retryable
     assert len(desk.results(remote)) == 5
     desk.host.said = [error(429, "too many batches", {"retry-after": "7"})]
-    with pytest.raises(NotTaken, match="too many batches") as caught:
+    with pytest.raises(BatchRefused, match="too many batches") as caught:
         desk.submit()
     assert (caught.value.retryable, caught.value.retry_after) == (True, 7.0)
     desk.host.said = [error(500, "oh")]
     with pytest.raises(ModelError, match="500") as caught:
         desk.submit()
-    assert (isinstance(caught.value, NotTaken), caught.value.retryable) == (False, True)
+    assert (isinstance(caught.value, BatchRefused), caught.value.retryable) == (False, True)
     bad = {"id": "../../v1/admin?x=1", "name": "../../v1/admin", "type": "message_batch", "metadata": {}}
     desk.host.said = [(200, {}, json.dumps(bad).encode())] * 3
     with pytest.raises(ModelError):  # an id is no address

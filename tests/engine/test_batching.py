@@ -14,7 +14,7 @@ from batch_house import House, failure, reply_to
 from engine_calls import Scripted, call, calls
 
 from assaymark.engine import Ledger, batching, cancel_batches, run_batches, run_calls, run_worker
-from assaymark.engine.providers.batches import BatchState, NotTaken, lane_of
+from assaymark.engine.providers.batches import BatchRefused, BatchState, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
 ASKED = calls(10, model="house/one")
@@ -88,7 +88,7 @@ NO_MODEL = "the provider refused the batch: no such model"
 CUT = ModelError("the connection broke", retryable=True)
 BROKE = ModelError("no money is left (402)", retryable=False, quota=True)
 UNKNOWN = ModelError("the schema was refused (400)", retryable=False)
-LATER, BUSY = NotTaken("busy", retryable=True, retry_after=0.01), NotTaken("busy", retryable=True)
+LATER, BUSY = BatchRefused("busy", retryable=True, retry_after=0.01), BatchRefused("busy", retryable=True)
 AWAY = ModelError("busy (503)", retryable=True, retry_after=0.01)
 STOPPED = f"{BROKE}; every reply so far is kept, run the same command to go on"
 UNLABELLED = {"keeps_labels": False}

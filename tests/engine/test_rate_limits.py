@@ -143,7 +143,7 @@ def test_where_there_is_room_nobody_waits_and_tokens_that_were_not_taken_make_ro
     async def wait(_gate, seconds):
         raise AssertionError(f"waited {seconds} s")
 
-    monkeypatch.setattr("assaymark.engine.rate_limits.Gate.pause", wait)
+    monkeypatch.setattr("assaymark.engine.rate_limits.Throttle.pause", wait)
     limits, asked = {"other": Limits(requests_per_minute=200)}, calls(100, model="other/x")
     assert run_calls(ledger, asked, {"other/x": echo()}, concurrency=3, limits=limits).made == 100
 

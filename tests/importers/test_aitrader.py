@@ -16,7 +16,7 @@ from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
 from assaymark.importers.aitrader import TRACKS, company_names, step_texts
-from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
+from assaymark.portfolio import Account, Bar, BrokerRules, Order, settle_day
 from assaymark.records import canonical_json
 from assaymark.workflow import DECISIONS, OUTCOMES, RunFolder, Store
 
@@ -194,9 +194,9 @@ def test_a_log_written_by_the_paper_broker_reconciles(days):
     bars: dict[str, dict[str, Bar]] = {}
     for symbol, stamp, opened, *_rest in (row.split(",") for row in HOURLY.splitlines()[1:]):
         bars.setdefault(stamp, {})[symbol] = Bar(float(opened))
-    book, steps, navs = Book(TRACKS[TRACK].capital), [], []
+    book, steps, navs = Account(TRACKS[TRACK].capital), [], []
     for stamp, wishes in zip(STEPS, days, strict=True):
-        day = settle_day(book, wishes, bars[stamp], Rules(excess="cut", fractional=False, lot=100))
+        day = settle_day(book, wishes, bars[stamp], BrokerRules(excess="cut", fractional=False, lot=100))
         book = day.book
         done = [action("buy" if one.quantity > 0 else "sell", one.symbol, abs(one.quantity)) for one in day.fills]
         after = {**book.positions, "CASH": book.cash}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from assaymark.metrology import Calls, Cell, ScoreTable, cell_measurements
+from assaymark.metrology import CallCounts, ControlCell, ScoreTable, cell_measurements
 from assaymark.records import Measurement, measurement_id
 
 JUDGES = ("auditor", "reader", "skeptic")
@@ -39,7 +39,7 @@ def made(
         cluster=np.asarray(cluster, dtype=np.int64), formats=("v1",), format=np.zeros(n, dtype=np.int64),
         judges=JUDGES[:j], families=tuple(families)[:j], dimensions=tuple(f"d{k}" for k in range(d)),
         weights=np.full(d, 1 / d), scores=scores, trials={judge: np.zeros((0, 1)) for judge in JUDGES[:j]},
-        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]}, lengths=lengths, left_out=(),
+        replicates={}, calls={judge: CallCounts(n, 0, 0) for judge in JUDGES[:j]}, lengths=lengths, left_out=(),
         digest=f"digest-{tag}",
     )  # fmt: skip
 
@@ -51,8 +51,8 @@ def flat(values: Sequence[float], judges: int = 3) -> np.ndarray:
 
 def cell(
     kind: str, table: ScoreTable, *, parents: Sequence[str | None] | None = None, composer: str = "elsewhere"
-) -> Cell:
-    return Cell(kind, table, tuple(parents or [None] * table.n), (composer,) * table.n)
+) -> ControlCell:
+    return ControlCell(kind, table, tuple(parents or [None] * table.n), (composer,) * table.n)
 
 
 def spread(clusters: int, each: int) -> list[int]:
@@ -70,7 +70,7 @@ def by_id(found: Sequence[Measurement]) -> dict[str, Measurement]:
     return ids
 
 
-def run(honest: ScoreTable, cells: Sequence[Cell], plan: object) -> dict[str, Measurement]:
+def run(honest: ScoreTable, cells: Sequence[ControlCell], plan: object) -> dict[str, Measurement]:
     return by_id(list(cell_measurements(honest, cells, plan)))
 
 

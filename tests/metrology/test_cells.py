@@ -174,7 +174,7 @@ def test_a_composer_of_no_judge_family_has_no_halo(plan):
     scores, composers = np.full((30, 3), 2.0), [FAMILIES[k % 3] for k in range(30)]
     scores[np.arange(30), np.arange(30) % 3] += 1.2
     table = made(scores, spread(5, 6), tag="b")
-    found = run(honest, [mt.Cell("cell_b", table, (None,) * 30, tuple(composers))], plan)
+    found = run(honest, [mt.ControlCell("cell_b", table, (None,) * 30, tuple(composers))], plan)
     assert found["cell.halo[cell=cell_b]"].value == pytest.approx(0.4)
     assert found["cell.halo[cell=cell_b]"].detail["family"] == "east, north, south"
     assert gate(found, "cell_b").value == pytest.approx(-2.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from made_cells import FAMILIES, JUDGES, band, bonus_cell, cell, flat, gate, honest_table, made, run, spread
 
 from assaymark.errors import InputError
-from assaymark.metrology import Cell, ScoreTable
+from assaymark.metrology import ControlCell, ScoreTable
 
 
 @pytest.fixture(scope="module")
@@ -169,4 +169,4 @@ def test_a_cell_must_fit_the_honest_records(plan):
         ("cell_a", (None, None), ("x",), "composers"), ("honest", (None, None), ("x", "x"), "not a cell"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
-            Cell(kind, table, parents, composers)
+            ControlCell(kind, table, parents, composers)

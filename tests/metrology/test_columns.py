@@ -228,7 +228,7 @@ def test_the_one_score_needs_no_name(name):
     one = SCORE.rename_columns({"score": name})
     beside = one.append_column("note", pa.array(["fine"] * K)).append_column("gone", pa.array(["n/a"] * K))
     texts = pa.Table.from_pylist([{k: None if v is None else str(v) for k, v in r.items()} for r in one.to_pylist()])
-    assert {columns.Columns.of(table).dimensions for table in (one, beside, texts)} == {(name,)}
+    assert {columns.ScoreColumns.of(table).dimensions for table in (one, beside, texts)} == {(name,)}
     # A score that is no number is an error of that score, and not a table without one.
     values = texts.column(name).to_pylist()
     broken = texts.set_column(6, name, pa.array([*values[:2], "inf", *values[3:]]))
@@ -245,7 +245,7 @@ def test_any_numeric_column_beside_the_score_has_to_be_settled(beside):
     one = SCORE.append_column("retries", beside)
     with pytest.raises(InputError, match=r"got score in column 7, retries in column 8"):
         columns.read_scores(one)
-    found = columns.Columns.of(one, "scores", ["score"])
+    found = columns.ScoreColumns.of(one, "scores", ["score"])
     assert (found.dimensions, found.unused, found.only(found.usable).unused) == (("score",), ("retries",), ("retries",))
 
 
@@ -257,7 +257,7 @@ def test_columns_of_other_names_and_two_that_are_called_scores():
     with pytest.raises(InputError, match="got score in column 7, rating in column 8"):
         columns.read_scores(two)
     worded = two.set_column(7, "rating", pa.array(["good"] * K))
-    assert columns.Columns.of(worded).dimensions == ("score",)
+    assert columns.ScoreColumns.of(worded).dimensions == ("score",)
     with pytest.raises(InputError, match=r"row 1, rating: text where scores belong"):
         columns.read_scores(worded, dimensions=["rating"])
 

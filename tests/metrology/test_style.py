@@ -12,7 +12,7 @@ from made_cells import AGENTS, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import Cell, ScoreTable, analyse, cluster_t, holm, length_matched_contrasts, style_measurements
+from assaymark.metrology import ControlCell, ScoreTable, analyse, cluster_t, holm, length
 
 
 def made(scores, lengths, agent, cycle, cluster, **more) -> ScoreTable:
@@ -28,7 +28,7 @@ def design(agents: int = 4, clusters: int = 5, cycles: int = 10) -> tuple[np.nda
 
 
 def run(table: ScoreTable, plan: object, seed: int = 0) -> dict[str, object]:
-    return {m.id: m for m in style_measurements(table, plan, np.random.default_rng(seed))}
+    return {m.id: m for m in length.style_measurements(table, plan, np.random.default_rng(seed))}
 
 
 def threshold(table: ScoreTable, plan: object, seed: int = 0):
@@ -199,8 +199,8 @@ def two_tables(rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:
 
 
 def matched(honest: ScoreTable, table: ScoreTable, plan: object) -> list:
-    cell = Cell("length_matched", table, (None,) * table.n, ("x",) * table.n)
-    return list(length_matched_contrasts(cell, honest, plan))
+    cell = ControlCell("length_matched", table, (None,) * table.n, ("x",) * table.n)
+    return list(length.length_matched_contrasts(cell, honest, plan))
 
 
 def test_contrasts_at_equal_length_keep_the_panels_direction(plan):

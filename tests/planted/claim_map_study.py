@@ -46,7 +46,7 @@ from scipy import stats
 from assaymark.claims import Rules, decide, decide_claims, index
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
-    Cell, ScoreTable, analyse, anchor_measurements, cell_measurements, contamination_measurements, contested,
+    ControlCell, ScoreTable, analyse, anchor_measurements, cell_measurements, contamination_measurements, contested,
     mean_pairwise_kappa, probe_measurements, stratified, style_measurements, table_from_arrow,
 )  # fmt: skip
 from assaymark.protocol import Study, parse_study, plan_hash
@@ -266,7 +266,7 @@ def lengths_of(panel: Floats, rng: np.random.Generator) -> Ints:
     return found
 
 
-def control(kind: DerivationKind, panel: Sequence[int], tokens: tuple[int, int], rng: np.random.Generator) -> Cell:
+def control(kind: DerivationKind, panel: list[int], tokens: tuple[int, int], rng: np.random.Generator) -> ControlCell:
     """Fifty control records composed by the claude family, with these panel totals; no judge favours them."""
     # Every regime gets one of each five neighbours, so that none is full of high ones.
     totals = rng.permuted(np.sort(panel).reshape(-1, R), axis=1).ravel()
@@ -287,7 +287,7 @@ def control(kind: DerivationKind, panel: Sequence[int], tokens: tuple[int, int],
     judges = [np.repeat(scores[j, None], trials, axis=0) for j, (_, _, trials) in enumerate(JUDGES)]
     rows = pa.table(rows_of([f"{kind}/{k:02d}" for k in range(totals.size)], columns, judges))
     table = table_from_arrow(rows, dimensions=DIMENSIONS)
-    return Cell(kind, table, (None,) * table.n, ("anthropic",) * table.n)
+    return ControlCell(kind, table, (None,) * table.n, ("anthropic",) * table.n)
 
 
 # --- the outside judge and the other anchors --------------------------------------------------------------------------
@@ -373,7 +373,7 @@ class Tables:
     """Everything that judges said."""
 
     honest: ScoreTable
-    cells: tuple[Cell, ...]
+    cells: tuple[ControlCell, ...]
     outside: Scores
     before: Scores
     after: Scores

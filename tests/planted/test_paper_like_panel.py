@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from assaymark.claims import decide_claims
-from assaymark.metrology import Cell, ScoreTable, analyse, cell_measurements, table_from_arrow
+from assaymark.metrology import ControlCell, ScoreTable, analyse, cell_measurements, table_from_arrow
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Measurement, Verdict
 
@@ -65,7 +65,7 @@ class Panel:
         }
         return self.table(names, HONEST + common + rng.normal(0, 0.3, (len(keys), len(DIMENSIONS))), {}, rng)
 
-    def cell(self, kind: str, mean: float, rng: np.random.Generator) -> Cell:
+    def cell(self, kind: str, mean: float, rng: np.random.Generator) -> ControlCell:
         names = {
             "trajectory": [f"{kind}/{k}" for k in range(TEXTS)],
             "agent": [f"{kind}-writer"] * TEXTS,
@@ -74,7 +74,7 @@ class Panel:
         }
         quality = np.full((TEXTS, len(DIMENSIONS)), mean)
         found = self.table(names, quality, self.extra.get(kind, {}), rng)
-        return Cell(kind, found, (None,) * found.n, ("anthropic",) * found.n)
+        return ControlCell(kind, found, (None,) * found.n, ("anthropic",) * found.n)
 
     def judged(self, seed: int) -> tuple[dict[str, Verdict], dict[str, Measurement]]:
         """Verdicts and measurements of a study with both cells, from the scores on."""

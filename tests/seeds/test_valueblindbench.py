@@ -30,8 +30,8 @@ from assaymark.claims import (
     summary_of,
 )
 from assaymark.metrology import (
-    Calls,
-    Cell,
+    CallCounts,
+    ControlCell,
     ScoreTable,
     all_resamples,
     anchor_measurements,
@@ -185,8 +185,8 @@ def table(values: np.ndarray, agent, cycle, cluster, lengths: np.ndarray | None 
         clusters=tuple(f"regime{k}" for k in range(5)), cluster=cluster, formats=("v1",),
         format=np.zeros(n, dtype=np.int64), judges=tuple(JUDGES), families=tuple(JUDGES.values()),
         dimensions=("overall",), weights=np.ones(1), scores=(values[:, None] + np.array([0.1, 0.0, -0.1]))[..., None],
-        trials=nobody, replicates={}, calls={name: Calls(n, 0, 0) for name in JUDGES}, lengths=lengths, left_out=(),
-        digest="vbb",
+        trials=nobody, replicates={}, calls={name: CallCounts(n, 0, 0) for name in JUDGES}, lengths=lengths,
+        left_out=(), digest="vbb",
     )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def test_section_5_5_the_cells_from_tables_with_the_published_statistics():
         # fifty records, ten in each regime, written by Claude
         values = rng.permutation(published(50, *summaries[kind], *ends))
         made = table(values, np.zeros(50, dtype=np.int64), np.arange(50), np.repeat(np.arange(5), 10))
-        cells.append(Cell(kind, made, (None,) * 50, ("anthropic",) * 50))
+        cells.append(ControlCell(kind, made, (None,) * 50, ("anthropic",) * 50))
     found = {one.id: one for one in cell_measurements(honest, cells, STUDY)}
     for kind, (mean, *quartiles) in summaries.items():
         one = found["cell.honest[dimension=aggregate]" if kind == "honest" else

@@ -262,6 +262,9 @@ def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeyp
     study = said[said.index("\nD-study") + 1 : said.index("\nAssumed:")].splitlines()
     assert len(study) <= 7
     assert max(map(len, study)) <= 80
+    monkeypatch.setattr(plan_calls, "STUDIES", 4)  # enough for a second process to simulate half of them
+    assert main(["plan-calls", str(finished), "--budget", "60"]) == 0
+    assert capsys.readouterr().out == said
     assert main(["plan-calls", str(finished), "--budget", "60", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     design = found["design"]

@@ -25,7 +25,7 @@ class Real:
         names = ("decisions.jsonl.gz", "contexts.jsonl.gz")
         records = import_capitalbench({name: (folder / name).read_bytes() for name in names})
         self.decisions, self.contexts = records.decisions, records.contexts
-        self.materials = {name: evidence.Material.of(one) for name, one in self.contexts.items()}
+        self.materials = {name: evidence.ContextIndex.of(one) for name, one in self.contexts.items()}
         self.ledgers = [
             numeric_ledger(one, self.contexts[one.context_id], material=self.materials[one.context_id])
             for one in self.decisions

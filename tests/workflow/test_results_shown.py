@@ -99,7 +99,7 @@ def shown_to(nobody: Console, clock: Clock) -> ProgressDisplay:
 
 
 def test_a_piece_of_work_tells_count_rate_time_left_and_cost():
-    piece = Piece("asking", first=200, total=2030, began=0.0, done=200, told=0.0)
+    piece = Piece("asking", first=200, total=2030, began=0.0, done=200, logged=0.0)
     assert piece.state(10.0, 0.0) == "200 of 2,030"  # what was there before says nothing about a rate
     piece.done = 312
     assert piece.state(10.0, 0.0) == "312 of 2,030, 11.2/s, 0:02:34 left"

@@ -32,7 +32,7 @@ from assaymark.engine.providers.http_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.importers import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import History, synthetic_history
-from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
+from assaymark.portfolio import Bar, Account, StatedFill, StatedStep, reconcile
 from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow import CONTEXTS, DECISIONS, OUTCOMES, RunFolder, Store, content_digest, watched
@@ -154,7 +154,7 @@ def test_contexts_and_prompts_are_those_of_the_slow_way(whole):
     day = locked.data.clock(locked.season).day(date(2024, 3, 8))
     shared = tracks.day_material(locked.season, day, {A})
     prompt = tracks.agent_prompt(locked.season, "one", ['a note with "facts":[],"instruments":[], in it\tand a tab'])
-    context = tracks.agent_context(shared, Book(10.5, {A: 3.0}), 99.0, "USD", prompt)
+    context = tracks.agent_context(shared, Account(10.5, {A: 3.0}), 99.0, "USD", prompt)
     assert tracks.context_json(context, shared.facts, shared.series, shared.instruments) == canonical_json(context)
     blocks = tracks.agent_sections(shared, context)
     assert [one.text for one in blocks] == [fence(*block) for block in material_blocks(context)]
@@ -509,10 +509,10 @@ def test_books_follow_from_fills_and_bars(season):
                 StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
                 for one in rows(season, tracks.FILLS, agent=agent, day=nav.day)
             )
-            book = Book(nav.cash, nav.positions)
+            book = Account(nav.cash, nav.positions)
             steps.append(StatedStep(name=nav.day, fills=fills, book=book, bars=bars))
             assert nav.nav == pytest.approx(book.nav(columns[-1]), rel=1e-12)
-        assert reconcile(Book(100_000.0), steps).data_reliability == 100.0
+        assert reconcile(Account(100_000.0), steps).data_reliability == 100.0
         assert sum(len(one.fills) for one in steps) > 3
 
 
@@ -559,7 +559,7 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     second, third = (clock.day(day) for day in clock.due(None)[1:3])
     marks = {name: (quote.close, str(second.date)) for name, quote in second.quotes.items()}
     decided = next(one.decision for one in material.steps["one"] if one.day == str(second.date))
-    before = Book(material.navs["one"][1].cash, material.navs["one"][1].positions)
+    before = Account(material.navs["one"][1].cash, material.navs["one"][1].positions)
     last = None if what == "position" else decided
     day = tracks.settle_account(locked.season, "one", before, last, third, marks)
     assert not tracks.reconcile(locked.season, before, day, third, "r")["mismatches"]

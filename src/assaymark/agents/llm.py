@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import assaymark.prompting as p
 import assaymark.records as rec
-from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
+from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentFailure, AgentRequest, is_outside
 from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
@@ -342,7 +342,7 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     return year, month
 
 
-class Dater(BuiltIn):
+class Dater(BuiltInModel):
     """Built-in model that dates a context by its cutoff, and guesses if the cutoff is neutral."""
 
     version = ""

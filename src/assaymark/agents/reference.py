@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assaymark.engine.calls import BuiltIn, CallSpec
+from assaymark.engine.calls import BuiltInModel, CallSpec
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
@@ -468,7 +468,7 @@ _MIXTURE = ("reference/momentum", "reference/contrarian")
 _ARGUMENTS = ("style", "brief")
 
 
-class ReferenceAgent(BuiltIn):
+class ReferenceAgent(BuiltInModel):
     """Rule-based agent that replies like any model: it parses the context from the rendered prompt.
 
     The argument ``style`` sets its opening words; ``brief`` is the share of its texts, 0..1, that have only its orders

@@ -135,7 +135,7 @@ class BenchPlan(Frozen):
 
 
 def parse_plan(text: str, source: str = "portbench.toml") -> BenchPlan:
-    """Parse a benchmark plan from the text of its file. Raises `PlanError`."""
+    """Parse a benchmark plan from the text of its file. Raises `InputError`."""
     return read_plan(BenchPlan, read_toml(text, source), source)
 
 

@@ -28,7 +28,7 @@ from assaymark.plan import (
     read_toml,
     refuse_version_1,
 )
-from assaymark.portfolio.broker import Rules
+from assaymark.portfolio.broker import BrokerRules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id, duplicates, problems_of, record
 
@@ -126,9 +126,9 @@ class SeasonRules(Frozen):
     max_orders: int = Field(default=10, ge=1, le=50, description="a day and agent; later ones are rejected")
 
     @property
-    def broker(self) -> Rules:
+    def broker(self) -> BrokerRules:
         """The rules as the broker's type. No order fills at a price from an earlier day."""
-        return Rules(**self.model_dump(exclude={"max_orders"}))
+        return BrokerRules(**self.model_dump(exclude={"max_orders"}))
 
 
 class SeasonJudging(Frozen):

@@ -331,14 +331,14 @@ def usage_error(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().removeprefix("Invalid value: ").split()).replace(": Value error,", ":")
     message = message.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
     possible = getattr(error, "possibilities", None) or ()
-    near = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
-    if near:
-        message += f"; did you mean {' or '.join(sorted(near))}?"
+    similar = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
+    if similar:
+        message += f"; did you mean {' or '.join(sorted(similar))}?"
     ctx: Any = getattr(error, "ctx", None)
     if ctx is None:
         return message
     message = message if message[1:2].isupper() else message[:1].lower() + message[1:]
-    if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
+    if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not similar:
         message += "; the options of a command stand behind its name"
     example = next(iter((ctx.command.epilog or "").splitlines()), None)
     if example is None or message.endswith("?"):
@@ -351,9 +351,9 @@ def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
     return typer.Option(*flags, help=help, metavar=metavar, **more)
 
 
-def fail_usage(ctx: Context, what: str) -> NoReturn:
+def fail_usage(ctx: Context, problem: str) -> NoReturn:
     """End a command with a usage error."""
-    raise typer.BadParameter(what, ctx=ctx)
+    raise typer.BadParameter(problem, ctx=ctx)
 
 
 DEGRADED = 3
@@ -437,16 +437,16 @@ def emit_forecast(ctx: Context, forecast: Forecast) -> None:
 
 
 def emit_costed(
-    ctx: Context, folder: RunFolder, who: Models | None, value: Mapping[str, object], lines: Iterable[str],
+    ctx: Context, folder: RunFolder, models: Models | None, value: Mapping[str, object], lines: Iterable[str],
     then: Iterable[str] = (), summary: RenderableType | None = None,
 ) -> None:  # fmt: skip
-    """Print a result below its summary, with the cost of the run's replies if the command called models (``who``)."""
+    """Print a result below its summary, with the cost of the run's replies if the command called ``models``."""
     if summary is not None and not ctx.params["json"]:
         show(summary)
-    if who is None:
+    if models is None:
         emit(ctx, value, [*lines, *then])
         return
     from assaymark.workflow import paid_lines, paid_views, prices_of
 
-    paid = paid_views(folder, prices_of(who))
+    paid = paid_views(folder, prices_of(models))
     emit(ctx, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

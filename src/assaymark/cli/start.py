@@ -103,8 +103,8 @@ def ask_columns(error: UnnamedError) -> tuple[str, ...] | None:
         return None
     names = {str(at): name for at, name in enumerate(error.columns, 1)}
     numbered = ", ".join(f"{at} {name}" for at, name in names.items())
-    what = "scores" if error.wanted == "dimensions" else "judges"
-    reply = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
+    noun = "scores" if error.wanted == "dimensions" else "judges"
+    reply = typer.prompt(f"Which of these columns are {noun} ({numbered})? Numbers or names, comma-separated", err=True)
     return tuple(names.get(word, word) for word in (part.strip() for part in reply.split(",")) if word)
 
 

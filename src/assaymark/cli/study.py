@@ -197,11 +197,11 @@ def worker(
     if (run is None) == (ledger is None):
         opts.fail_usage(ctx, "give a run folder, or --ledger URL")
     models = opts.priced_models(ctx)
-    where = ledger or RunFolder(run or Path())
+    place = ledger or RunFolder(run or Path())
     with working():
-        summary = workflow.work(where, models)
+        summary = workflow.work(place, models)
     emit(ctx, summary, workflow.work_lines(summary))
-    workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
+    workflow.require_not_stopped(summary, "the ledger" if isinstance(place, str) else place)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
@@ -499,7 +499,7 @@ def label(
 
         sheets = [session.sheet(grader) for grader in session.sheets.graders]
         pages = {name: text for sheet in sheets for name, text in label_files(sheet, file.stem).items()}
-        session.hand_out()
+        session.mark_handed_out()
         for name, text in pages.items():
             write_atomic(file.parent / name, text)
         written = [str(file.parent / name) for name in pages]

@@ -115,13 +115,13 @@ def datasheet(
     _show(ctx, folder, sheets, models)
 
 
-def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, written: MadeSheets, models: Models | None = None) -> None:
     """Print datasheets: one JSON document with ``--json``, else their summary and the path of the page."""
     from assaymark.report.terminal import datasheet_summary
 
     value = {"page": str(written.page), "datasheets": written.sheets, "agreement": written.agreement}
     shown = datasheet_summary(written.sheets, written.agreement)
-    opts.emit_costed(ctx, folder, who, value, [f"page: {written.page}"], summary=shown)
+    opts.emit_costed(ctx, folder, models, value, [f"page: {written.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------

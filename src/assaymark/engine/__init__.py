@@ -26,13 +26,14 @@ if TYPE_CHECKING:
         run_calls,
         run_worker,
     )
-    from assaymark.engine.schema import Attempt, End, Outcome, Source
+    from assaymark.engine.schema import Attempt, End, ImportedFile, Outcome
+    from assaymark.engine.schema import ImportedFile as Source  # noqa: F401  # its name in 0.1
     from assaymark.protocol import ProviderLimits as Limits
 
 __all__ = [
     "FIRST", "INLINE_BYTES", "Attempt", "BatchSummary", "CallSpec", "Chunk", "ChunkError", "CircuitBreakerPolicy",
-    "End", "Failure", "Finish", "Ledger", "Limits", "Message", "Model", "Outcome", "Price", "Prices", "Progress",
-    "Reply", "Role", "RunSummary", "Source", "SpendLimit", "Text", "Unusable", "Watch", "beside", "cancel_batches",
+    "End", "Failure", "Finish", "ImportedFile", "Ledger", "Limits", "Message", "Model", "Outcome", "Price", "Prices",
+    "Progress", "Reply", "Role", "RunSummary", "SpendLimit", "Text", "Unusable", "Watch", "beside", "cancel_batches",
     "endpoint_of", "first_line", "load_prices", "map_chunks", "prices_of_text", "provider_of", "run_batches",
     "run_calls", "run_worker",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Final
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, lane_of
+from assaymark.engine.providers.batches import BatchMaker, BatchRefused, BatchState, RemoteBatches, lane_of
 from assaymark.engine.rate_limits import at_least, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
@@ -35,7 +35,7 @@ _LONGEST_WAIT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class BatchOptions:
     """Options of a run of batches; see `run_batches`."""
 
     poll_s: float = 60.0
@@ -57,7 +57,7 @@ class BatchRun:
 
     def __init__(
         self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
-        terms: Terms, progress: Progress | None = None, say: Say | None = None,
+        terms: BatchOptions, progress: Progress | None = None, say: Say | None = None,
     ) -> None:  # fmt: skip
         self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
         self._asked, self._makers, self._terms = asked, makers, terms
@@ -348,7 +348,7 @@ class BatchRun:
         except ModelError as exc:
             if exc.retryable:
                 self._rest(batch.lane, exc.retry_after or 0.0)
-            if isinstance(exc, NotTaken) and exc.retryable:
+            if isinstance(exc, BatchRefused) and exc.retryable:
                 self._refused(batch, f"the provider refused the batch: {exc}", retryable=True)
             elif exc.retryable:  # perhaps it arrived: it is looked for, and nothing else is sent meanwhile
                 self._full.add(batch.lane)
@@ -458,7 +458,7 @@ def run_batches(
     event of a batch. Raises `UnknownNameError` if the provider of a call takes no batches and `LedgerError` if another
     run holds the ledger, both before anything is sent.
     """
-    terms = Terms(poll_s, most_items, attempts, deadline_s, settle_s)
+    terms = BatchOptions(poll_s, most_items, attempts, deadline_s, settle_s)
     asked = {call.key: call for call in calls}
     for call in asked.values():
         if provider_of(call.model) not in providers:
@@ -483,6 +483,6 @@ def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: 
     with (
         ledger.exclusive(),
         ledger.batches.alone(),
-        closing(BatchRun(ledger, {}, [], providers, Terms(), None, say)) as run,
+        closing(BatchRun(ledger, {}, [], providers, BatchOptions(), None, say)) as run,
     ):
         return run.cancel()

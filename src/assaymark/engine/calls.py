@@ -247,7 +247,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltInModel:
     """A `Model` that answers the rendered prompt by fixed rules and reads nothing else."""
 
     name: str

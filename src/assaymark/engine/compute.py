@@ -29,7 +29,7 @@ from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
 from assaymark import __version__
 from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
-from assaymark.engine.database import KEYS_A_QUERY, Store, groups
+from assaymark.engine.database import KEYS_A_QUERY, LedgerStore, groups
 from assaymark.engine.schema import check_sealed, metadata, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 from assaymark.records import JSON, canonical_json
@@ -52,7 +52,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedChunk:
     """A chunk without a result, and all its problems."""
 
     name: str
@@ -66,14 +66,14 @@ class ChunkError(AssayError):
     """Some chunks have no result. ``results`` holds those of the finished chunks, by their index."""
 
     def __init__(
-        self, failures: Sequence[Failure], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
+        self, failures: Sequence[FailedChunk], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
     ) -> None:
         self.failures, self.results, self.of_data = tuple(failures), dict(results or {}), of_data
         super().__init__("; ".join(map(str, failures)))
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Job:
     """A chunk as it is sent to a worker: its index, the function's import name and the arguments."""
 
     index: int
@@ -84,7 +84,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ChunkOutcome:
     """The outcome of a chunk: ``data``, or the ``problems`` that the function raised, with a ``trace`` for a bug."""
 
     index: int
@@ -105,39 +105,39 @@ def target_of(function: Function) -> str:
     return target
 
 
-def answer(task: Task) -> Ended:
+def answer(task: Job) -> ChunkOutcome:
     """Run a task in this process and return its outcome. Exceptions of the function are part of the outcome."""
     try:
         if task.version != __version__:
             what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
-            return Ended(task.index, None, (what,), "")
+            return ChunkOutcome(task.index, None, (what,), "")
         data = _imported(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
     except InputError as exc:
-        return Ended(task.index, None, tuple(map(str, exc.problems)))
+        return ChunkOutcome(task.index, None, tuple(map(str, exc.problems)))
     except AssayError as exc:
-        return Ended(task.index, None, (str(exc),))
+        return ChunkOutcome(task.index, None, (str(exc),))
     except Exception as exc:
         message = " ".join(f"{type(exc).__name__}: {exc}".split())
-        return Ended(task.index, None, (message,), traceback.format_exc())
-    return Ended(task.index, data)
+        return ChunkOutcome(task.index, None, (message,), traceback.format_exc())
+    return ChunkOutcome(task.index, data)
 
 
-class Turns:
+class JobQueue:
     """The queue of waiting tasks. A lost task is appended again until it was lost ``attempts`` times."""
 
-    def __init__(self, tasks: Iterable[Task], attempts: int) -> None:
+    def __init__(self, tasks: Iterable[Job], attempts: int) -> None:
         self.waiting = deque(tasks)
         self._attempts = attempts
         self._lost: Counter[int] = Counter()
 
-    def lost(self, task: Task, reason: str) -> None:
+    def lost(self, task: Job, reason: str) -> None:
         """Record that the worker of a task is gone. Raises `ChunkError` after the last attempt."""
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
-            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {reason}",))])
+            raise ChunkError([FailedChunk(task.name, (f"given up after {times} attempts; at last {reason}",))])
         self.waiting.append(task)
 
 
@@ -169,10 +169,10 @@ _HELD = (
 )
 
 
-class ChunkBook:
+class ChunkStore:
     """The finished chunks of one ledger; see `Ledger.chunks`. The first `put` creates the table if it is missing."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -214,16 +214,16 @@ _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
-def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
+def in_processes(tasks: Sequence[Job], workers: int, deadline_s: float, attempts: int) -> Iterator[ChunkOutcome]:
     """Run tasks in ``workers`` processes and yield each outcome, in the order in which they end."""
-    turns = Turns(tasks, attempts)
-    hands: list[_Hand] = []
+    turns = JobQueue(tasks, attempts)
+    hands: list[_Worker] = []
     try:
         while turns.waiting or any(hand.task for hand in hands):
             free = [hand for hand in hands if hand.task is None]
             while turns.waiting and (free or len(hands) < workers):
                 if not free:
-                    hands.append(_Hand(deadline_s))
+                    hands.append(_Worker(deadline_s))
                     free.append(hands[-1])
                 free.pop().give(turns.waiting.popleft())
             # Wait until some process has answered, died, or timed out. A string is the reason for no answer.
@@ -231,7 +231,7 @@ def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempt
             left = min(hand.until for hand, _ in busy) - time.monotonic()
             ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
             now = time.monotonic()
-            over: list[tuple[_Hand, Task, Ended | str]] = []
+            over: list[tuple[_Worker, Job, ChunkOutcome | str]] = []
             for hand, task in busy:
                 if hand.pipe in ready:
                     if (outcome := hand.take()) is not None:
@@ -253,7 +253,7 @@ def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempt
             hand.end()
 
 
-class _Hand:
+class _Worker:
     """One worker process and its current task."""
 
     def __init__(self, deadline_s: float) -> None:
@@ -265,18 +265,18 @@ class _Hand:
         self.process: BaseProcess = context.Process(target=_serve, args=(child_end,), daemon=True)
         start(self.process)
         child_end.close()  # otherwise the pipe would not report the death of the process
-        self.task: Task | None = None
+        self.task: Job | None = None
         self.until = 0.0
 
-    def give(self, task: Task) -> None:
+    def give(self, task: Job) -> None:
         self.task, self.until = task, time.monotonic() + self.deadline_s + self.start_s
         with suppress(OSError):  # it died in the meantime: `take` reports that
             self.pipe.send(task)
 
-    def take(self) -> Ended | str | None:
+    def take(self) -> ChunkOutcome | str | None:
         """Return the outcome of the task, a string if the process died, or None once the process is ready."""
         try:
-            ended: Ended | None = self.pipe.recv()
+            ended: ChunkOutcome | None = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join(_STOP_S)
             code = self.process.exitcode
@@ -391,33 +391,33 @@ def map_chunks(
     stored = {} if ledger is None else ledger.chunks.held(keys)
     results = {index: stored[key] for index, key in enumerate(keys) if key in stored}
     tasks = [
-        Task(index, chunk.name, target, {**chunk.what, **chunk.how})
+        Job(index, chunk.name, target, {**chunk.what, **chunk.how})
         for index, chunk in enumerate(chunks)
         if index not in results
     ]
-    refused: dict[int, Failure] = {}
+    refused: dict[int, FailedChunk] = {}
     tell = progress or (lambda _what, _done, _total: None)
     tell(what, len(results), len(chunks))
     if how == "serial" or not tasks:
-        ends: Iterator[Ended] = (answer(task) for task in tasks)
+        ends: Iterator[ChunkOutcome] = (answer(task) for task in tasks)
     elif how == "processes":
         most = min(workers or usable_cores(), len(tasks))
         ends = in_processes(tasks, most, deadline_s, attempts)
     else:
         stall = deadline_s + _STALL_S if stall_s is None else stall_s
         ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
-    with closing(cast(Generator[Ended, None, None], ends)):
+    with closing(cast(Generator[ChunkOutcome, None, None], ends)):
         for end in ends:
             if end.data is not None:
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
                 results[end.index] = end.data
             elif end.trace is not None:
-                error = ChunkError([Failure(chunks[end.index].name, end.problems)])
+                error = ChunkError([FailedChunk(chunks[end.index].name, end.problems)])
                 error.add_note(end.trace)
                 raise error
             else:
-                refused[end.index] = Failure(chunks[end.index].name, end.problems)
+                refused[end.index] = FailedChunk(chunks[end.index].name, end.problems)
             tell(what, len(results) + len(refused), len(chunks))
     if refused:
         raise ChunkError([refused[index] for index in sorted(refused)], results, of_data=True)
@@ -499,13 +499,13 @@ _NO_ENTRY: Final = (
 
 _NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
 
-_Over = tuple[Failure | None, str | None]
+_Over = tuple[FailedChunk | None, str | None]
 """The end of a Ray run, with a failed chunk or a reason if it broke off. None is sent once Ray is connected."""
 
 
 def on_ray(
-    tasks: Sequence[Task], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
-) -> Iterator[Ended]:
+    tasks: Sequence[Job], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
+) -> Iterator[ChunkOutcome]:
     """Run tasks on a Ray cluster and yield each outcome, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
@@ -521,7 +521,7 @@ def on_ray(
             if not ours.poll(patience_s):
                 raise AssayError(silence.format(patience_s))
             try:
-                outcome: Ended | _Over | None = ours.recv()
+                outcome: ChunkOutcome | _Over | None = ours.recv()
             except (EOFError, OSError):
                 outcome = None, _GONE
             if isinstance(outcome, tuple):
@@ -542,7 +542,7 @@ def on_ray(
 
 
 def _drive(
-    pipe: Connection, tasks: list[Task], workers: int | None, deadline_s: float, attempts: int, address: str | None
+    pipe: Connection, tasks: list[Job], workers: int | None, deadline_s: float, attempts: int, address: str | None
 ) -> None:
     """Connect to Ray, run the tasks and send each outcome over the pipe. Ends on SIGTERM or with the parent."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -561,7 +561,7 @@ def _drive(
         options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
         pipe.send(None)
-        for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
+        for ended in _ends(ray, JobQueue(tasks, attempts), workers, deadline_s):
             pipe.send(ended)
         over: _Over = None, None
     except ChunkError as exc:
@@ -577,9 +577,9 @@ def _drive(
     pipe.send(over)
 
 
-def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Iterator[Ended]:
+def _ends(ray: Any, turns: JobQueue, workers: int | None, deadline_s: float) -> Iterator[ChunkOutcome]:
     remote = ray.remote(num_cpus=1, max_retries=0)(answer)  # we count the attempts
-    flying: dict[Any, tuple[Task, float]] = {}
+    flying: dict[Any, tuple[Job, float]] = {}
     while turns.waiting or flying:
         # No more tasks than cores, because the deadline of a task runs while it waits for a core.
         room = max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -596,7 +596,7 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
                 # `answer` raises nothing, so the node could not even call it.
                 message = " ".join(str(exc.cause if exc.cause is not None else exc).split())
                 what = f"a node cannot run it ({message[:_SAID]}); install assaymark on every node"
-                yield Ended(task.index, None, (what,), str(exc))
+                yield ChunkOutcome(task.index, None, (what,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()

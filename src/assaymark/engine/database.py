@@ -69,7 +69,7 @@ _MEANINGS = (
 )
 
 
-class Store(ABC):
+class LedgerStore(ABC):
     """A database that can hold a ledger; ``name`` is its name in messages, without a password."""
 
     name: str
@@ -161,7 +161,7 @@ def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield group
 
 
-class SqliteStore(Store):
+class SqliteStore(LedgerStore):
     """A SQLite file, with a folder of large objects beside it."""
 
     shared = False
@@ -396,7 +396,7 @@ def is_url(where: str | Path) -> bool:
     return match is not None
 
 
-class PostgresStore(Store):
+class PostgresStore(LedgerStore):
     """A ledger in a PostgreSQL database, or in one schema of it."""
 
     shared = True
@@ -461,7 +461,7 @@ NOTES: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
 class Metadata:
     """Key-value notes in one ledger; see `Ledger.notes`. Each is sealed, so that damage is detected."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
     def get(self, name: str) -> str | None:
@@ -491,7 +491,7 @@ def get_note(connection: sa.Connection, name: str) -> str | None:
     return None if value is None else _opened_note(name, value)
 
 
-def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
+def put_note(connection: sa.Connection, store: LedgerStore, name: str, text: str) -> None:
     """Set a note, replacing an earlier one, within an open transaction."""
     row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
     if not execute_many(connection, store.insert_new(meta), [row]):
@@ -550,7 +550,7 @@ _GIVEN_UP = (
 )
 
 
-def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
+def commit(store: LedgerStore, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
     """Record the ends of some attempts and the beginnings of others in one transaction."""
     texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
@@ -599,7 +599,7 @@ def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
     execute_many(connection, _END_ATTEMPT, marked)
 
 
-def object_row(store: Store, item: Packed, kind: str) -> dict[str, Any]:
+def object_row(store: LedgerStore, item: Packed, kind: str) -> dict[str, Any]:
     """Return the row of an object, without its bytes if they are in a file."""
     data = item.data if store.inline(item) else None
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}

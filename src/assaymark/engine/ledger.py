@@ -22,14 +22,14 @@ from assaymark.engine import compute as chunk_book
 from assaymark.engine import database, schema
 from assaymark.engine import rate_limits as limits_
 from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, seal, text_bytes
-from assaymark.engine.compute import ChunkBook
-from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
+from assaymark.engine.compute import ChunkStore
+from assaymark.engine.database import KEYS_A_QUERY, Begin, LedgerStore, groups
 from assaymark.engine.rate_limits import Grant, Leases
-from assaymark.engine.schema import Answered, Attempt, Committed, End, Row, Source, check_sealed, sealed
+from assaymark.engine.schema import Attempt, Committed, End, ImportedFile, Row, StoredReply, check_sealed, sealed
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
-    from assaymark.engine.rate_limits import PendingCall, Work
+    from assaymark.engine.rate_limits import CallQueue, PendingCall
     from assaymark.protocol import ProviderLimits
 
 
@@ -84,10 +84,10 @@ class Batch:
     note: str | None = None
 
 
-class BatchBook:
+class BatchStore:
     """The batches of one ledger; see `Ledger.batches`. Every write is durable when its method returns."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
         self._there = False
 
@@ -232,7 +232,7 @@ _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class LedgerAudit:
     """The result of an audit: rows checked, differences from what was written, and rows after the last clean close."""
 
     rows: int
@@ -328,7 +328,7 @@ _ATTEMPTS = sa.select(schema.attempts).where(schema.attempts.c.key.in_(sa.bindpa
 class Ledger:
     """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`."""
 
-    def __init__(self, store: database.Store) -> None:
+    def __init__(self, store: database.LedgerStore) -> None:
         self.name = store.name
         self._store = store
         self._engine = store.engine
@@ -336,18 +336,18 @@ class Ledger:
         self.responded: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
-        self.batches = BatchBook(store)
+        self.batches = BatchStore(store)
         self.notes = database.Metadata(store)
 
     @property
-    def chunks(self) -> ChunkBook:
+    def chunks(self) -> ChunkStore:
         """The stored results of computed chunks, for a run that resumes."""
-        return ChunkBook(self._store)
+        return ChunkStore(self._store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
         """Open the ledger in the file ``where`` or at a URL ``postgresql+psycopg://USER@HOST/DATABASE``."""
-        store: database.Store = (
+        store: database.LedgerStore = (
             database.PostgresStore(str(where))
             if database.is_url(where)
             else database.SqliteStore(Path(where).absolute())
@@ -402,8 +402,8 @@ class Ledger:
             raise LedgerError(audit.differences[0])
         return audit.rows
 
-    def audit(self) -> Audit:
-        """Return the differences from what was written and the rows after the last clean close; see `Audit`."""
+    def audit(self) -> LedgerAudit:
+        """Return the differences from what was written and the rows after the last clean close; see `LedgerAudit`."""
         self.check_structure()
         with self._store.reading() as connection:
             # Check every row and object, then compare them with the seal of the last clean close.
@@ -439,9 +439,9 @@ class Ledger:
             try:
                 sealed = _sealed(connection)
             except LedgerError:  # reported above
-                return Audit(checked, tuple(differences))
+                return LedgerAudit(checked, tuple(differences))
             if sealed is None:
-                return Audit(checked, tuple(differences))
+                return LedgerAudit(checked, tuple(differences))
             since: list[str] = []
             for table in _there(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
@@ -461,7 +461,7 @@ class Ledger:
                 later = _summed(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
-            return Audit(checked, tuple(differences), tuple(since))
+            return LedgerAudit(checked, tuple(differences), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Record calls to be made, and each of their texts once. Returns the number of calls not planned before."""
@@ -554,14 +554,14 @@ class Ledger:
                     raw = None if body is None else bytes_text(bodies[body])
                     yield key, schema.reply_of(row, facts, raw, self._store.read)
 
-    def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
+    def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[StoredReply]:
         """Yield every reply recorded at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
             query = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
             rows = connection.execution_options(yield_per=10_000).execute(query, {"since": since}).mappings()
             for row in rows:
                 facts = Reply(text="", **schema.facts_of(row)[0])
-                yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])
+                yield StoredReply(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
     def perhaps_paid(self) -> list[tuple[str, int]]:
         """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
@@ -613,7 +613,7 @@ class Ledger:
         self._add([packed], "source", schema.sources, [row])
         return packed.sha256
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ImportedFile]:
         """The imported files, in the order they were added."""
         rows = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
         return [schema.source_of(row) for row in rows]
@@ -642,10 +642,10 @@ class Ledger:
             return 0 if table is None else database.execute_many(connection, store.insert_new(table), new)
 
 
-class Journal:
+class WriteQueue:
     """Write queue that commits beginnings and ends of attempts in groups, off the event loop."""
 
-    def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
+    def __init__(self, work: CallQueue, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
         self._work = work
         self._thread = thread
         self._committed = committed

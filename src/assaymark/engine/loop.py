@@ -138,7 +138,7 @@ def current_slot() -> Slot | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailedAttempt:
     """An attempt without a reply. ``defect`` is an exception of the model other than `ModelError`."""
 
     outcome: Outcome
@@ -153,7 +153,7 @@ class Attempts:
         self._deadline_s = deadline_s
         self._left_behind: set[asyncio.Task[Reply]] = set()
 
-    async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | Trouble:
+    async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | FailedAttempt:
         """Send ``call`` to ``model`` once. The time is added to the reply unless the model has measured it."""
 
         async def complete() -> Reply:
@@ -180,21 +180,21 @@ class Attempts:
             task.cancel()
             raise
         seconds = time.perf_counter() - started
-        result: Reply | Trouble
+        result: Reply | FailedAttempt
         if not done:
             late = ModelError(f"no reply within {self._deadline_s:g} s", retryable=True)
-            result = Trouble("timeout", late)
+            result = FailedAttempt("timeout", late)
         elif task.cancelled():
-            result = Trouble("failed", ModelError("the model cancelled its own attempt", retryable=True))
+            result = FailedAttempt("failed", ModelError("the model cancelled its own attempt", retryable=True))
         elif (error := task.exception()) is None:
             reply = task.result()
             result = replace(reply, seconds=seconds) if reply.seconds is None else reply
         elif isinstance(error, ModelError):
             refused = error.refused == "content"
-            result = refusal_of(error, call.model) if refused else Trouble("failed", error)
+            result = refusal_of(error, call.model) if refused else FailedAttempt("failed", error)
         else:
             what = ModelError(f"{type(error).__name__}: {error}", retryable=False)
-            result = Trouble("defect", what, defect=error)
+            result = FailedAttempt("defect", what, defect=error)
         if not isinstance(result, Reply):
             place.leave()
         return result

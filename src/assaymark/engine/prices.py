@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.engine.loop import Trouble
+from assaymark.engine.loop import FailedAttempt
 from assaymark.engine.schema import Attempt
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.records import canonical_json, duplicates, problems_of
@@ -73,7 +73,7 @@ class Price(BaseModel):
         return model.startswith(self.pattern) and _SNAPSHOT.fullmatch(rest) is not None
 
 
-class _Table(BaseModel):
+class _PriceFile(BaseModel):
     """A price file as the user writes it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -84,7 +84,7 @@ class _Table(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CallEstimate:
     """Estimated tokens and cost (USD) of calls that have not been sent."""
 
     tokens: int
@@ -93,16 +93,16 @@ class Estimate:
     basis: str
 
 
-Manner = tuple[str, str, str | None, str]
+CallKind = tuple[str, str, str | None, str]
 """Model, prompt template, effort and arguments of a call; calls with equal values use similar shares of their bound."""
 
 
 class Bound(NamedTuple):
-    """The maximum cost of one call in USD, for input and for output, and its `Manner`."""
+    """The maximum cost of one call in USD, for input and for output, and its `CallKind`."""
 
     input: float
     output: float
-    manner: Manner = ("", "", None, "")
+    manner: CallKind = ("", "", None, "")
 
     @property
     def usd(self) -> float:
@@ -159,7 +159,7 @@ class Prices:
         tokens, most = _most_tokens(call)
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
-    def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> Estimate:
+    def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> CallEstimate:
         """Estimate the cost of calls: characters divided by four, and the longest reply that each call allows."""
         tokens = output = 0
         costs: list[float | None] = []
@@ -173,7 +173,7 @@ class Prices:
             costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
         priced = [cost for cost in costs if cost is not None]
         basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens: {' or '.join(sorted(words)) or 'none'}"
-        return Estimate(tokens, output, sum(priced) if len(priced) == len(costs) else None, basis)
+        return CallEstimate(tokens, output, sum(priced) if len(priced) == len(costs) else None, basis)
 
 
 def load_prices(path: Path | None = None) -> Prices:
@@ -191,7 +191,7 @@ def load_prices(path: Path | None = None) -> Prices:
     except OSError as exc:
         raise InputError(source, [f"cannot be read: {exc.strerror or type(exc).__name__}"]) from None
     except ValidationError as exc:
-        raise InputError(source, problems_of(exc, _Table)) from None
+        raise InputError(source, problems_of(exc, _PriceFile)) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as exc:
         raise InputError(source, [f"is not TOML: {exc}"]) from None
     patterns = [entry.pattern for entry in table.model]
@@ -219,9 +219,9 @@ def prices_of_text(text: str) -> Prices:
 
 
 @lru_cache(maxsize=4)
-def _table_of(raw: bytes) -> _Table:
+def _table_of(raw: bytes) -> _PriceFile:
     """Parse a price file. Cached, because each day of a season loads it."""
-    return _Table.model_validate(tomllib.loads(raw.decode("utf-8")))
+    return _PriceFile.model_validate(tomllib.loads(raw.decode("utf-8")))
 
 
 def costs_nothing(model: str) -> bool:
@@ -253,8 +253,8 @@ _HEADROOM: Final = 1.25  # factor on the largest reply so far
 _HEADROOM_OF_FEW: Final = 8.0  # added to it, divided by the number of replies so far to the power of 1.5
 _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, per model
 
-Books = tuple[
-    dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
+Spending = tuple[
+    dict[AttemptId, float], dict[AttemptId, Bound], frozenset[str], list[tuple[CallKind, tuple[float, float]]], float
 ]  # fmt: skip
 """Spending recorded in a ledger: cost of each reply, bounds of attempts that may have been paid, models without a
 price, shares of their bounds that replies used, and the time of the last reply."""
@@ -263,7 +263,7 @@ price, shares of their bounds that replies used, and the time of the last reply.
 class SpendLimit:
     """Spend limit for the calls on one ledger. Before a call is sent, its expected cost is reserved.
 
-    The reservation is the bound of the call until two replies with its `Manner` have arrived. From then on it is the
+    The reservation is the bound of the call until two replies of its `CallKind` have arrived. Then it is the
     largest shares of their bounds that these used, of input and output, times a factor: 4.1 after two replies, 1.5
     after ten, 1.25 in the limit. Refusals, which are short, are not counted. Money spent, money reserved, and the
     largest excess of one call's bound over its reservation never exceed ``limit_usd`` together. So the limit holds
@@ -293,7 +293,7 @@ class SpendLimit:
         self._cut_off: dict[AttemptId, Bound] = {}
         self._perhaps: dict[AttemptId, Bound] = {}
         self._bounds: dict[str, Bound | str] = {}
-        self._seen: dict[Manner, tuple[float, float, int]] = {}
+        self._seen: dict[CallKind, tuple[float, float, int]] = {}
         self._read: Counter[str] = Counter()
         self._holds: set[Reservation] = set()
         self._ledger: str | None = None
@@ -321,7 +321,7 @@ class SpendLimit:
         more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(n, 1.5)
         return min(shown * more, 1.0) * most.input + said * more * most.output
 
-    def learn(self, manner: Manner, share: tuple[float, float]) -> None:
+    def learn(self, manner: CallKind, share: tuple[float, float]) -> None:
         """Update the largest shares of their bounds that replies used, of input and output, and count the replies."""
         shown, said, n = self._seen.get(manner, (0.0, 0.0, 0))
         self._seen[manner] = max(shown, share[0]), max(said, share[1]), n + 1
@@ -361,7 +361,7 @@ class SpendLimit:
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
 
-    def read(self, ledger: Ledger) -> Books:
+    def read(self, ledger: Ledger) -> Spending:
         """Read the spending in the ledger that this object has not counted. Called in the ledger's thread."""
         answered = ledger.answered(since=self._until - _MARGIN_S)
         unpaid = [answer for answer in answered if (answer.key, answer.number) not in self._paid]
@@ -396,7 +396,7 @@ class SpendLimit:
         ]  # fmt: skip
         return paid, owed, unknown, shares, until
 
-    def load_spend(self, books: Books) -> None:
+    def load_spend(self, books: Spending) -> None:
         """Add the result of `read`. Called on the event loop. Raises `PlanError` if a price is unknown."""
         paid, self._perhaps, unknown, shares, self._until = books
         if unknown:
@@ -457,7 +457,7 @@ class Reservation:
     def __init__(self, purse: SpendLimit, call: CallSpec, most: Bound) -> None:
         self._purse, self.call, self.most = purse, call, most
 
-    def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
+    def done(self, attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
         """Release the reservation and count the actual or possible cost. ``attempt`` None: it was not sent."""
         purse = self._purse
         purse._holds.discard(self)
@@ -475,7 +475,7 @@ class Reservation:
         purse.wake()
 
 
-def _manner(call: CallSpec) -> Manner:
+def _manner(call: CallSpec) -> CallKind:
     return call.model, call.template, call.effort, canonical_json(call.args)
 
 

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from assaymark.engine import database, schema
 from assaymark.engine.calls import CallSpec, Reply, Text
-from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
+from assaymark.engine.database import KEYS_A_QUERY, Begin, LedgerStore, groups
 from assaymark.engine.schema import Attempt, Committed, End, plain, windows
 from assaymark.errors import ModelError
 
@@ -81,7 +81,7 @@ def tokens_expected(call: CallSpec) -> int:
 
 
 def reserve(
-    connection: sa.Connection, store: Store, provider: str, limits: ProviderLimits, tokens: Sequence[int],
+    connection: sa.Connection, store: LedgerStore, provider: str, limits: ProviderLimits, tokens: Sequence[int],
     corrections: Mapping[int, int],
 ) -> Grant:  # fmt: skip
     """Book as many requests as the limits allow, in the order given, after ``corrections`` to earlier bookings."""
@@ -234,7 +234,7 @@ Permit = tuple[bool, Booking | None]
 """Permission to send one attempt, returned to its gate with the result; True: it is the trial after a pause."""
 
 
-class Gate:
+class Throttle:
     """Admission of attempts to one `Endpoint`: circuit breaker, requested waits and rate limits."""
 
     def __init__(self, provider: str, patience: CircuitBreakerPolicy, reserve: Reserve | None) -> None:
@@ -392,7 +392,7 @@ _OPEN_ATTEMPTS = sa.select(schema.attempts).where(
 class Leases:
     """The call queue of a shared ledger, with a row for each planned call without a reply. See `Ledger.leases`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
     def claim(
@@ -463,7 +463,7 @@ class PendingCall:
     fence: int | None = None
 
 
-class Work:
+class CallQueue:
     """The calls of a run, by lane (`lane_of_call`). Without ``calls``: all planned calls that have no reply."""
 
     def __init__(

@@ -13,16 +13,16 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
-from assaymark.engine.ledger import Journal, Ledger
-from assaymark.engine.loop import PLACES, Attempts, Slot, Trouble, on_own_loop
+from assaymark.engine.ledger import Ledger, WriteQueue
+from assaymark.engine.loop import PLACES, Attempts, FailedAttempt, Slot, on_own_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
+    CallQueue,
     CircuitBreakerPolicy,
     Endpoint,
-    Gate,
     PendingCall,
-    Work,
+    Throttle,
     asked_wait_s,
     endpoint_of,
     lane_of_call,
@@ -119,7 +119,7 @@ class Failure:
     refused: bool = False
 
 
-Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
+RunConfig = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
 """Options of a run: concurrency, deadline, attempts, first pause, circuit breaker and limits; see `run_calls`."""
 
 
@@ -145,11 +145,11 @@ class RunSummary:
         return self.planned - self.already - self.made - self.elsewhere - len(self.failed)
 
 
-class Run:
+class CallRun:
     """One run of calls: its workers, gates, write queue and counts."""
 
     def __init__(
-        self, ledger: Ledger, work: Work, manner: Manner, planned: int, already: int, progress: Progress | None,
+        self, ledger: Ledger, work: CallQueue, manner: RunConfig, planned: int, already: int, progress: Progress | None,
         purse: SpendLimit | None = None, on_reply: OnReply | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
@@ -159,7 +159,7 @@ class Run:
         self.purse = purse
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
-        self._gates: dict[Endpoint, Gate] = {}
+        self._gates: dict[Endpoint, Throttle] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
         self.made = self.retried = self.deferred = self.in_flight_bound = 0
@@ -179,7 +179,7 @@ class Run:
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Send every call; return when each has ended, or when calls in flight have ended after a stop."""
 
-        async def work_on(feed: _Feed) -> None:
+        async def work_on(feed: _CallSource) -> None:
             try:
                 while (due := await feed.next()) is not None:
                     await self._answer(feed, due, models[due.call.model])
@@ -188,11 +188,11 @@ class Run:
                 self._halt(exc)
 
         with ThreadPoolExecutor(1, "ledger") as thread:
-            self._journal = Journal(self.work, thread, self._committed)
+            self._journal = WriteQueue(self.work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
                 n = min(self._concurrency, size)
-                feed = _Feed(self, thread, name, n)
+                feed = _CallSource(self, thread, name, n)
                 workers += [asyncio.create_task(work_on(feed)) for _ in range(n)]
             self.in_flight_bound = len(workers)
 
@@ -227,7 +227,7 @@ class Run:
         if self._defect is not None:
             raise self._defect
 
-    async def _answer(self, feed: _Feed, due: PendingCall, model: Model) -> None:
+    async def _answer(self, feed: _CallSource, due: PendingCall, model: Model) -> None:
         gate, sent, deferrals = feed.gate(due), 0, 0
         while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
@@ -276,8 +276,8 @@ class Run:
         feed.aside.append(due)
 
     async def _leave(
-        self, gate: Gate, due: PendingCall
-    ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
+        self, gate: Throttle, due: PendingCall
+    ) -> Callable[[Attempt | None, Reply | FailedAttempt | None], None] | None:
         """Wait until budget and gate admit an attempt. Returns the callback for its end; None: they never will."""
         hold: Reservation | None = None
         if self.purse is not None:
@@ -292,20 +292,20 @@ class Run:
                 hold.done(None, None)
             return None
 
-        def done(attempt: Attempt | None, result: Reply | Trouble | None) -> None:
-            gate.back(permit, result.error if isinstance(result, Trouble) else result)
+        def done(attempt: Attempt | None, result: Reply | FailedAttempt | None) -> None:
+            gate.back(permit, result.error if isinstance(result, FailedAttempt) else result)
             if hold is not None:
                 hold.done(attempt, result)
 
         return done
 
-    def gate(self, thread: Executor, call: CallSpec) -> Gate:
+    def gate(self, thread: Executor, call: CallSpec) -> Throttle:
         """Return the gate of a call's endpoint, made when it is first needed."""
         door = endpoint_of(call)
         if door not in self._gates:
             limits = self._limits.get(door.provider)
             reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
-            self._gates[door] = Gate(str(door), self._patience, reserve)
+            self._gates[door] = Throttle(str(door), self._patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
         return self._gates[door]
@@ -372,14 +372,14 @@ class Run:
             self.purse.wake()
 
 
-class _Feed:
+class _CallSource:
     """The source of calls of one lane, which fetches more when its workers have run out."""
 
-    def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
+    def __init__(self, run: CallRun, thread: Executor, lane: str, n: int) -> None:
         self._run, self._thread, self._lane, self._n = run, thread, lane, n
         self._dues = deque(run.work.ready(lane))
         self.aside: list[PendingCall] = []  # kept leased until the end, so that they are not fetched again
-        self._gates: set[Gate] = set()
+        self._gates: set[Throttle] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
 
@@ -388,7 +388,7 @@ class _Feed:
         """True if nothing more may be sent: the run is stopping, or all gates of its calls so far are shut."""
         return self._run.over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
 
-    def gate(self, due: PendingCall) -> Gate:
+    def gate(self, due: PendingCall) -> Throttle:
         """Return the gate of a call."""
         gate = self._run.gate(self._thread, due.call)
         self._gates.add(gate)
@@ -498,8 +498,8 @@ def run_calls(
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
         planned = waiting if pending is None else len(asked)
-        work = Work(ledger, sizes, lease_s, pending)
-        run = Run(ledger, work, manner, planned, planned - waiting, progress, purse, on_reply, watch)
+        work = CallQueue(ledger, sizes, lease_s, pending)
+        run = CallRun(ledger, work, manner, planned, planned - waiting, progress, purse, on_reply, watch)
         some = (
             [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
         )

@@ -197,7 +197,7 @@ Committed = tuple[list[Attempt | None], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ImportedFile:
     """An imported file; its bytes are the object ``sha256``. ``added_at`` is in seconds since 1970, UTC."""
 
     path: str
@@ -228,7 +228,7 @@ holds the response body comes last. Ledgers of earlier versions have the first s
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class StoredReply:
     """A reply without its texts, the key and model of its call, and the time of its record, in seconds since 1970."""
 
     key: str
@@ -275,11 +275,11 @@ def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
     return unpack(sha256, row["codec"], row["size"], data)
 
 
-def source_of(row: Row) -> Source:
+def source_of(row: Row) -> ImportedFile:
     """Return the source in a row of ``sources``. Raises `LedgerError` if the row has changed."""
     fields = (row["path"], row["sha256"], row["format"], row["added_at"])
     _check(row, f"source {row['path']}", *fields)
-    return Source(*fields)
+    return ImportedFile(*fields)
 
 
 def spec_of(key: str, spec: bytes) -> dict[str, Any]:

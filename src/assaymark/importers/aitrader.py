@@ -20,7 +20,7 @@ from pydantic import Field
 import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import read, report
-from assaymark.portfolio import Bar, Book, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
+from assaymark.portfolio import Account, Bar, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
 from assaymark.portfolio.broker import RELIABILITY, CheckKind
 
 PROVENANCE: Final = records.Provenance(source="HKUDS/AI-Trader", licence="MIT")
@@ -294,10 +294,10 @@ class LogStep:
             for action in self.actions
             if action.quantity
         )
-        self.book: Book | None = None
+        self.book: Account | None = None
         if (after := line.positions_after) is not None and _CASH_KEY in after:
             positions = {name: units for name, units in after.items() if units and name != _CASH_KEY}
-            self.book = Book(after[_CASH_KEY], positions)
+            self.book = Account(after[_CASH_KEY], positions)
 
     def faults(self, prices: TrackPrices) -> Iterator[tuple[str, str]]:
         """Yield the problems of a well-formed line as (field, message)."""
@@ -446,7 +446,7 @@ def _audit_run(steps: Sequence[LogStep], prices: TrackPrices) -> Audit:
     track = steps[0].track
     stated = [StatedStep(step.record_id, step.fills, step.book, prices.bars[step.at]) for step in steps]
     # cash is printed to the cent in one track and more finely in the others
-    result = reconcile(Book(track.capital), stated, tolerance=Tolerance(0.01, track.units))
+    result = reconcile(Account(track.capital), stated, tolerance=Tolerance(0.01, track.units))
     return Audit(track.name, steps[0].agent, track.capital, tuple(step.record_id for step in steps), result)
 
 
@@ -481,7 +481,7 @@ def import_aitrader(
         )
         audit = _audit_run(steps, prices)
         audits.append(audit)
-        before = Book(steps[0].track.capital)
+        before = Account(steps[0].track.capital)
         for step in steps:
             owned, opens = before.positions, prices.opens(step.at)
             worth_now = before.cash + sum(units * opens[symbol] for symbol, units in owned.items() if symbol in opens)
@@ -542,7 +542,7 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
     # the last step of each day, of any agent
     closing = {step.day: step.at for step in sorted(steps, key=lambda step: step.at)}
 
-    def valued(name: str, day: str, book: Book, state: str = "ok") -> Iterator[report.RecordedBook]:
+    def valued(name: str, day: str, book: Account, state: str = "ok") -> Iterator[report.RecordedBook]:
         """Yield a portfolio valued at the day's opens, or at last known opens; nothing if a symbol never had one."""
         quotes: dict[str, float] = {}
         for symbol in sorted(book.positions):
@@ -556,12 +556,12 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTr
             yield day, name, state, book.cash, book.nav(quotes), 0.0, positions, stale
 
     opens = prices.opens(min(step.at for step in steps))
-    equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
-    lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Book(capital)))
+    equal = Account(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
+    lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Account(capital)))
     record = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
     record.baselines += [book for day in closing for name, account in lines for book in valued(name, day, account)]
     for run in (steps for steps in log.runs().values() if steps[0].track.name == track):
-        agent, account = run[0].agent, Book(capital)
+        agent, account = run[0].agent, Account(capital)
         record.fills += [
             (step.day, agent, step.record_id, number, fill.symbol, fill.quantity,
              prices.opens(step.at).get(fill.symbol) if fill.price is None else fill.price, 0.0)

@@ -115,7 +115,7 @@ class ScoreRecords:
                             self.scores[mask], self.row[mask])  # fmt: skip
 
 
-class ScoreTable:
+class RoleTable:
     """The rows of a table, the column of each role, and the problems found in them."""
 
     def __init__(self, rows: FileRows, wanted: Wanted) -> None:
@@ -384,7 +384,7 @@ PairOrders = Mapping[str, int]
 ``same_place``, ``first_place``, ``one_tie``)."""
 
 
-def win_rates(cells: ScoreTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
+def win_rates(cells: RoleTable, *, twice: bool) -> tuple[ScoreRecords, dict[str, PairOrders]]:
     """Compute win rates: the orders of a pair are averaged first, then opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
@@ -463,7 +463,7 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return distinct, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _wins(cells: ScoreTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
+def _wins(cells: RoleTable, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
     """Return the share of ``agent_a``: 1, one half, 0, or NaN if unreadable; ``turned`` rows show its text second."""
     words, codes = texts_and_codes(cells.column(role))
     named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]

@@ -20,8 +20,8 @@ from assaymark.importers.roles import (
     Floats,
     Ints,
     PairOrders,
+    RoleTable,
     ScoreRecords,
-    ScoreTable,
     Wanted,
     abridge,
     texts_and_codes,
@@ -105,7 +105,7 @@ def read_scores(rows: FileRows, wanted: Wanted | None = None) -> ScoresRead:
     return reading.finish(shape, table, orders)
 
 
-class _TableParser(ScoreTable):
+class _TableParser(RoleTable):
     """Parser of one table."""
 
     def shape(self) -> Layout:

@@ -68,8 +68,7 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     Tokens are lettered by first appearance in ``text``, so neither the other names nor their order changes a letter,
     and the same text by authors with other names blinds to the same result. Within a text a name always has the same
     token, and different names have different ones (names beyond 702 share the last); spellings of a name that differ in
-    case or separators share one. Tokens already in the text are kept and not assigned again, so that blinding is
-    idempotent.
+    case or separators share one. Existing tokens are kept and not reused: blinding is idempotent.
 
     Parameters
     ----------

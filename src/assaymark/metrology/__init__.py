@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         percentile_ends, sharpe_ratios, wilson,
     )  # fmt: skip
     from assaymark.metrology.columns import (
-        Columns, measurements_from_arrow, measurements_to_arrow, read_scores, score_table_of, table_from_arrow,
+        ScoreColumns, ScoreColumns as Columns,  # noqa: F401  # its name in 0.1
+        measurements_from_arrow, measurements_to_arrow, read_scores, score_table_of, table_from_arrow,
     )  # fmt: skip
     from assaymark.metrology.comparisons import Comparisons, PanelScores, cluster_differences, panel_scores
     from assaymark.metrology.contrasts import (
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
         trigamma_inverse,
     )  # fmt: skip
     from assaymark.metrology.controls import (
-        Cell, CellAgreement, CellShift, cell_agreement, cell_b_outcome, cell_equivalent, cell_measurements,
-        kappa_of_records,
+        CellAgreement, CellShift, ControlCell, ControlCell as Cell,  # noqa: F401  # its name in 0.1
+        cell_agreement, cell_b_outcome, cell_equivalent, cell_measurements, kappa_of_records,
     )  # fmt: skip
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
     from assaymark.metrology.design import (
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
         generalizability, icc, judge_agent_variance, krippendorff_alpha, multitrait_multimethod, random_judges,
         specific_contrast,
     )  # fmt: skip
-    from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
+    from assaymark.metrology.scores import CallCounts, CallCounts as Calls, Grades, ScoreTable, score_table  # noqa: F401
     from assaymark.metrology.simulation import (
         Composer, Panelist, Spread, Truth, drawn_truth, fitted_truth, joined, simulate_scores, with_judge, with_trials,
     )  # fmt: skip
@@ -86,14 +87,14 @@ if TYPE_CHECKING:
     from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
 
 __all__ = [
-    "ORACLE_DIMENSION", "AgentBehaviour", "AgentEffects", "AlphaReport", "AnchorContrast", "Calls", "Cell",
-    "CellAgreement", "CellShift", "Columns", "Comparisons", "Components", "Composer", "Contrast", "DStudy",
+    "ORACLE_DIMENSION", "AgentBehaviour", "AgentEffects", "AlphaReport", "AnchorContrast", "CallCounts",
+    "CellAgreement", "CellShift", "Comparisons", "Components", "Composer", "Contrast", "ControlCell", "DStudy",
     "Decomposition", "Discriminant", "DistinctDimension", "Estimate", "Grades", "Icc", "Interval", "JudgeAgainstHumans",
     "Labels", "LengthAdjusted", "LengthRecused", "ModeratedContrasts", "NotStreamableError", "OrderAnalysis",
     "OrderPlan", "OrderTests", "OwnFamily", "PairTest", "PanelScores", "Panelist", "Preflight", "ProbePlan",
-    "PublishedOrders", "RandomJudges", "Reach", "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreSums",
-    "ScoreTable", "ScoredItems", "SelfPreference", "SerialContrast", "Spread", "Threshold", "Truth", "agent_effects",
-    "all_resamples", "alpha_report", "analyse", "analyse_orders", "analyse_sums", "anchor_contrast",
+    "PublishedOrders", "RandomJudges", "Reach", "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreColumns",
+    "ScoreSums", "ScoreTable", "ScoredItems", "SelfPreference", "SerialContrast", "Spread", "Threshold", "Truth",
+    "agent_effects", "all_resamples", "alpha_report", "analyse", "analyse_orders", "analyse_sums", "anchor_contrast",
     "anchor_measurements", "anchor_needed", "anchor_response", "anchor_status", "attainable_equalities",
     "autocorrelations", "average_ranks", "averaging", "block_length", "board_measurements", "bootstrap_contrast",
     "bootstrap_kappa", "bootstrap_tests", "categories_of", "cell_agreement", "cell_b_outcome", "cell_equivalent",

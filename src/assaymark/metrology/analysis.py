@@ -29,7 +29,7 @@ from assaymark.metrology.panel import (
     rank_measurements,
     single_measurements,
 )
-from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable
+from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
@@ -45,8 +45,7 @@ def analyse(
     """Make every measurement of judges and agents that the plan requires; an unmeasurable one has a reason instead.
 
     A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates other than
-    length, by name and trajectory; ``people`` are human grades. Equal tables, plans and generators give equal
-    results.
+    length, by name and trajectory; ``people`` are human grades. Equal inputs give equal results.
     """
     note = progress or (lambda _part: None)
     panel = panel_of(gated(table, study), study)
@@ -262,7 +261,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
                           sums.cycles.astype(np.float64))  # fmt: skip
     usable = zip(layout.judges, sums.calls.tolist(), strict=True)
-    calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
+    calls = {judge: CallCounts(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
     # The names and counts of the table. Of the trajectories only the number is used.
     table = ScoreTable(
         cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,

@@ -213,8 +213,7 @@ def jackknife_kappa(
     ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], categories: int = 5, level: float = 0.95,
     consecutive: bool = False,
 ) -> Interval:  # fmt: skip
-    """Compute the delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of
-    freedom (Cameron 2015)."""
+    """Compute the delete-one-cluster jackknife interval of the mean pairwise kappa, by t with G-1 df (Cameron 2015)."""
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
     codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], name="clusters")

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import MISSING_SCORE, Calls, ScoreTable, assembled, weight_problems, weight_shares
+from assaymark.metrology.scores import MISSING_SCORE, CallCounts, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, duplicates
 from assaymark.rows import read
@@ -66,7 +66,7 @@ class Problems:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class ScoreColumns:
     """A checked score table, rows in the given order."""
 
     names: Mapping[str, tuple[str, ...]]
@@ -80,7 +80,7 @@ class Columns:
     @classmethod
     def of(
         cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None, scale: Scale = SCALE
-    ) -> Columns:
+    ) -> ScoreColumns:
         """Check a raw table; raise InputError with all problems."""
         given_family = "family" in table.column_names
         if not given_family and "judge" in table.column_names:
@@ -126,7 +126,7 @@ class Columns:
         """True for rows with a score on every dimension [rows]."""
         return np.asarray(~np.isnan(self.scores).any(axis=1))
 
-    def only(self, rows: Bools) -> Columns:
+    def only(self, rows: Bools) -> ScoreColumns:
         """Select some of the rows."""
         return replace(
             self, codes={name: codes[rows] for name, codes in self.codes.items()},
@@ -216,7 +216,7 @@ def read_scores(
 ) -> pa.Table:  # fmt: skip
     """Read a table of scores from any tool, with checks and types."""
     table, name = raw_scores(source)
-    return Columns.of(table, name, dimensions, scale).to_arrow()
+    return ScoreColumns.of(table, name, dimensions, scale).to_arrow()
 
 
 def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
@@ -391,11 +391,11 @@ def table_from_arrow(
     """Build a score table from judgments of another tool, equal to that of `score_table` for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
-    return score_table_of(Columns.of(table, name, named, scale), weights)
+    return score_table_of(ScoreColumns.of(table, name, named, scale), weights)
 
 
 def score_table_of(
-    columns: Columns, weights: Mapping[str, float] | None = None, *, derivation: str = "honest"
+    columns: ScoreColumns, weights: Mapping[str, float] | None = None, *, derivation: str = "honest"
 ) -> ScoreTable:
     """Build the score table of the rows of one derivation, from checked columns; see `table_from_arrow`."""
     if problems := weight_problems(columns.dimensions, weights, of="scores"):
@@ -440,7 +440,7 @@ def score_table_of(
         families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
         makers = {name: names["agent_family"][k] or name for name, k in zip(names["agent"], families, strict=True)}
     # Each judge's calls, its aggregate in every trial [m, T] where all were usable, and its unusable replies.
-    trials, calls = dict[str, Floats](), dict[str, Calls]()
+    trials, calls = dict[str, Floats](), dict[str, CallCounts]()
     for j, name in enumerate(judges):
         rows = judge == j
         numbers, column = np.unique(trial[rows], return_inverse=True)
@@ -448,7 +448,7 @@ def score_table_of(
         grid[trajectory[rows], column] = scores[rows] @ share  # NaN where a score is missing
         trials[name] = grid[first & ~np.isnan(grid).any(axis=1)]
         ok, bad = int(usable[rows].sum()), int((~usable[rows]).sum())
-        calls[name] = Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
+        calls[name] = CallCounts(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
     asked = np.zeros_like(scored)
     asked[trajectory, judge] = True
     which, whose = np.nonzero(asked & ~scored & first[:, None])

@@ -185,8 +185,7 @@ def bootstrap_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[TestSet]:  # fmt: skip
-    """Compute `bootstrap_contrast` of several pairs (cluster sums [G, K], sizes [G]), all with equal G and the same
-    draws."""
+    """Compute `bootstrap_contrast` of several pairs (cluster sums [G, K], sizes [G]) with equal G, on common draws."""
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
     size, mass_of_all = sum(chunk.size for chunk in drawn), drawn[0].mass

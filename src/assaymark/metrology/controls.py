@@ -239,7 +239,7 @@ def cell_outcome(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class ControlCell:
     """One control cell with the judges' scores.
     ``parents`` (the honest record that each was derived from, or None) and ``composers`` (the family of the model that
     wrote it) are in the order of ``table.trajectories``."""
@@ -281,7 +281,7 @@ class _Held:
     it. ``rows`` are the comparable records, ``state`` is the reason if there is no value. ``primary`` is the column of
     the gate, the variant of each record, and its description; ``chosen`` [n, K] are those panel scores."""
 
-    def __init__(self, cell: Cell, honest: ScoreTable, reference: Floats, study: Study) -> None:
+    def __init__(self, cell: ControlCell, honest: ScoreTable, reference: Floats, study: Study) -> None:
         self.cell, self.honest, self.reference, self.study = cell, honest, reference[:, :, 0], study
         table, kind, self.drops = cell.table, cell.kind, drops_of(honest.families)
         scores, self.rows = _variants(table, self.drops), np.arange(table.n)
@@ -433,7 +433,7 @@ class _Held:
 
 
 def cell_measurements(
-    honest: ScoreTable, cells: Sequence[Cell], study: Study, *, rng: np.random.Generator | None = None
+    honest: ScoreTable, cells: Sequence[ControlCell], study: Study, *, rng: np.random.Generator | None = None
 ) -> Iterator[Measurement]:
     """Measure scores, agreement, gate, halo and family drops of each control cell (ValueBlindBench 3.5 and 5.5)."""
     kinds = [cell.kind for cell in cells]
@@ -446,7 +446,7 @@ def cell_measurements(
             checks.fail("cell_measurements", cell.kind, "must have the judges and dimensions of the honest records")
     if not cells:
         return
-    honest, cells = averaged_alike(honest, cells, study)
+    honest, cells = gate_cells(honest, cells, study)
     rng = np.random.default_rng(study.seed) if rng is None else rng
     drops = drops_of(honest.families)
     reference = _variants(honest, drops)
@@ -498,7 +498,7 @@ def cell_measurements(
     yield from _separation({cell.cell.kind: cell for cell in measured_cells}, honest.names, study)
 
 
-def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> tuple[ScoreTable, list[Cell]]:
+def gate_cells(honest: ScoreTable, cells: Sequence[ControlCell], study: Study) -> tuple[ScoreTable, list[ControlCell]]:
     """Average the trials of judges whose stability on honest records permits it, in all tables (section 3.4)."""
     decided = averaging(honest, study)
     return gated(honest, study, decided), [replace(cell, table=gated(cell.table, study, decided)) for cell in cells]

@@ -15,7 +15,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, contrasts, estimates, recusal
 from assaymark.metrology.bootstrap import SMALL_PRODUCT
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.controls import Cell, averaged_alike, measured
+from assaymark.metrology.controls import ControlCell, gate_cells, measured
 from assaymark.metrology.estimates import Estimate, number
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
@@ -520,9 +520,9 @@ def _largest_p(
     return reached / (DRAWS + 1)
 
 
-def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
+def length_matched_contrasts(cell: ControlCell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
     """Measure every contrast on length-matched records only, in the panel's direction (section 5.3)."""
-    honest, (cell,) = averaged_alike(honest, [cell], study)
+    honest, (cell,) = gate_cells(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
     pairs, meetings = [*combinations(honest.agents, 2)], panel_of(honest, study).meetings
     again = {

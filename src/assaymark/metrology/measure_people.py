@@ -312,8 +312,7 @@ class Labels:
 class _People:
     """Labels aligned with the judges. ``rows`` has the index of each drawn cycle that has a grade; ``given``
     [L, K, S, R] grades by labelled cycle, agent, scale and grader, ``mean`` [L, K, S] their means, ``panel`` the
-    judges' scores there, all NaN if missing; ``cluster`` [L] the clusters, ``pi`` [C] the inclusion
-    probabilities."""
+    judges' scores there, NaN if missing; ``cluster`` [L] clusters, ``pi`` [C] inclusion probabilities."""
 
     def __init__(
         self, comparisons: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
@@ -455,7 +454,7 @@ def _contrast(
         there = ~np.isnan(gaps)
         sd, flat = float(gaps[there].std(ddof=1)), min(float(x[there].std()) for x in (gaps, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(gaps[there], judged[there])[0, 1], -1, 1))
-        spread = Spread.of(judged, comparisons.cluster[both], (sd, r))
+        spread = DifferenceSpread.of(judged, comparisons.cluster[both], (sd, r))
         needed = needed_labels(gap.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         # Each person's difference in each cluster [R, G], if there are enough people to generalise to others.
@@ -482,7 +481,7 @@ def _contrast(
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DifferenceSpread:
     """Planning inputs for a difference of two agents: the standard deviation of people's differences between cycles
     (``sd``) and between clusters (``between``), their correlation ``r`` with the judges', and the sample sizes."""
 
@@ -494,7 +493,7 @@ class Spread:
     assumed: bool = True
 
     @classmethod
-    def of(cls, judged: Floats, cluster: Ints, people: tuple[float, float] | None = None) -> Spread:
+    def of(cls, judged: Floats, cluster: Ints, people: tuple[float, float] | None = None) -> DifferenceSpread:
         """Estimate from the judges' differences [N]; ``people`` are ``sd`` and ``r`` of human grades, by default the
         judges' deviation and `ASSUMED_R`."""
         groups, codes = np.unique(cluster, return_inverse=True)
@@ -508,7 +507,7 @@ class Spread:
         return cls(sd, judged.size, groups.size, r, between, people is None)
 
 
-def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
+def needed_labels(effect: float, spread: DifferenceSpread, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """Compute the labelled cycles needed to confirm ``effect``, at least `FEWEST_LABELLED`; None if impossible."""
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
@@ -520,7 +519,7 @@ def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: flo
 def most_needed(
     comparisons: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
-) -> tuple[int | None, Spread | None]:  # fmt: skip
+) -> tuple[int | None, DifferenceSpread | None]:  # fmt: skip
     """Return the largest number of labelled cycles that any of the pairs needs for ``effect``, with its spread."""
     measured = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
@@ -532,12 +531,12 @@ def most_needed(
         and measurement.value is not None
         and measurement.labels["dimension"] == comparisons.names[scale]
     }
-    worst: tuple[int | None, Spread | None] = (0, None)
+    worst: tuple[int | None, DifferenceSpread | None] = (0, None)
     for pair in pairs:
         judged = comparisons.panel[:, [comparisons.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
         if not (both := ~np.isnan(judged)).any():
             continue
-        spread = Spread.of(judged[both], comparisons.cluster[both], measured.get(frozenset(pair)))
+        spread = DifferenceSpread.of(judged[both], comparisons.cluster[both], measured.get(frozenset(pair)))
         needed = needed_labels(effect, spread, alpha, power)
         if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
             worst = needed, spread
@@ -618,8 +617,7 @@ def _stated(estimate: Estimate) -> dict[str, JSON]:
 def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
     """Yield a run's comparison of one judge with people, as datasheet measurements; none without human grades.
 
-    ``human.kappa``, ``human.icc``, ``human.bias``, ``human.tpr`` and ``human.tnr`` by dimension, and ``human.ceiling``,
-    the kappa of two people.
+    ``human.kappa``, ``.icc``, ``.bias``, ``.tpr`` and ``.tnr`` by dimension, and ``human.ceiling``, two people's kappa.
     """
     agreed = dict[str, Measurement]()
     for item in measurements:

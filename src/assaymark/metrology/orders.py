@@ -51,8 +51,7 @@ class PublishedOrders:
 
 
 def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
-    """Decide which orders are published, from the difference and the p-value of every pair, for many studies at once
-    (Gutmann 1987)."""
+    """Decide which orders of many studies are published, from every pair's difference and p-value (Gutmann 1987)."""
     gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
     if gap.shape != values.shape or not values.ndim:
         checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
@@ -108,8 +107,7 @@ def shaffer_rows(p: Floats, agents: int) -> Floats:
 
 
 def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
-    """Adjust the pairs of K agents on several scales in one step-down: `shaffer` with the sum of the scales' bounds
-    (Goeman 2010)."""
+    """Adjust K agents' pairs on several scales in one step-down: `shaffer` with summed bounds (Goeman 2010)."""
     if not p:
         return {}
     rows = np.array([_all_pairs("shaffer_pooled", name, values, K) for name, values in p.items()])

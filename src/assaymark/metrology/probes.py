@@ -386,8 +386,7 @@ def effective_judges(errors: ArrayLike) -> float:
     ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges with the
     same errors count as little more than one; errors that offset each other make them count as more than J. The errors
     must be relative to *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
-    whatever the truth, and the correlation of the scores themselves (redundancy) also contains correct
-    agreement.
+    whatever the truth, and the correlation of the scores (redundancy) also contains correct agreement.
 
     Parameters
     ----------

@@ -323,8 +323,7 @@ def self_preference(
 
     With ``clusters`` (such as the periods of a season) a row is one agent in one cluster, and the clusters are the
     units of a delete-one-cluster jackknife. The interval then generalises to similar clusters for these agents, also
-    for a single agent of the family, but not to other agents of the
-    family.
+    for a single agent of the family, but not to other agents of it.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ MISSING_SCORE: Final = "a score is missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CallCounts:
     """Counts of one judge's calls by outcome: usable, not parseable, refused; and the reasons for the last two."""
 
     ok: int
@@ -76,7 +76,7 @@ class ScoreTable:
     scores: Floats
     trials: Mapping[str, Floats]
     replicates: Mapping[str, tuple[tuple[float, ...], ...]]
-    calls: Mapping[str, Calls]
+    calls: Mapping[str, CallCounts]
     lengths: Floats | None
     left_out: tuple[str, ...]
     digest: str
@@ -195,12 +195,12 @@ def score_table(
         for of in (_mean_trial, lambda of_trial: next(iter(of_trial.values())))  # calls are sorted by trial
     )
     # Outcomes of each judge's calls, and its aggregate in every trial [m, T] if all of its trials were usable.
-    aggregates, counted = dict[str, Floats](), dict[str, Calls]()
+    aggregates, counted = dict[str, Floats](), dict[str, CallCounts]()
     for judge in order:
         own_calls = [call for call in calls if call.judge == judge]
         status = Counter(call.status for call in own_calls)
         reasons = Counter(call.reason or "no reason recorded" for call in own_calls if call.status != "ok")
-        counted[judge] = Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
+        counted[judge] = CallCounts(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
         numbers = sorted({call.trial for call in own_calls})
         full = [graded for key in first if len(graded := trials.get((key, judge), {})) == len(numbers)]
         values = [[float(graded[t] @ share) for t in numbers] for graded in full]
@@ -246,8 +246,7 @@ def assembled(
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Compute panel aggregates of repeated cycles by agent; ``treatment`` is 0 for a judge's mean trial, 1 for its
-    first."""
+    """Compute panel aggregates of repeated cycles by agent; ``treatment`` is 0 for mean trials, 1 for first trials."""
     judges = np.arange(len(treatment))
     return {
         agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)

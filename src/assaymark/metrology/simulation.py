@@ -17,7 +17,7 @@ from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.design import Components, averaged
 from assaymark.metrology.panel import agent_effects
-from assaymark.metrology.scores import Calls, ScoreTable
+from assaymark.metrology.scores import CallCounts, ScoreTable
 from assaymark.protocol import SCALE, Scale
 from assaymark.records import AGGREGATE
 
@@ -221,7 +221,7 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         np.zeros(n, dtype=np.int64), tuple(judge.name for judge in panel), tuple(judge.family for judge in panel),
         tuple(truth.dimensions[k] for k in columns), share[columns], scores,
         trials={name: rows @ share for name, rows in calls.items()}, replicates={},
-        calls={judge.name: Calls(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
+        calls={judge.name: CallCounts(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
 
@@ -384,7 +384,7 @@ def with_judge(
         table, judges=(*table.judges[:place], name, *table.judges[place:]),
         families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
         first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
-        calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
+        calls={**table.calls, name: CallCounts(table.n, 0, 0)}, replicates={},
         repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
     )  # fmt: skip
 

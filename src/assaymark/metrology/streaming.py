@@ -456,8 +456,7 @@ def read_partition(data: bytes) -> Partition:
 
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """List the reasons why partitions (by name) are not parts of one table: different columns or panels, or a cycle in
-    two of them."""
+    """List why partitions (by name) do not form one table: different columns or panels, or a cycle in two of them."""
     (first, one), *others = partitions.items()
     problems, kinds = list[Problem](), ("whole numbers", "text")
     for name, other in others:

@@ -25,7 +25,7 @@ _ASKED: Final = ("buy", "sell", "short", "cover", "close", "target")
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Account:
     """An account: cash in its currency, and the units held of each symbol (negative for a short position)."""
 
     cash: float
@@ -35,16 +35,16 @@ class Book:
         """Net asset value: cash plus the positions at ``prices``, which must cover every held symbol."""
         return self.cash + math.fsum(units * prices[symbol] for symbol, units in self.positions.items())
 
-    def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Book:
+    def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Account:
         """Return the account after a split, a dividend, or both."""
         units = self.positions.get(symbol, 0.0) * split
         if not units:
             return self
-        return Book(self.cash + units * dividend, {**self.positions, symbol: units})
+        return Account(self.cash + units * dividend, {**self.positions, symbol: units})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class BrokerRules:
     """The rules of a season's paper broker; each is a field of the season's plan."""
 
     fill: FillAt = "next_open"
@@ -130,7 +130,7 @@ class Rejection:
 class Settled:
     """The result of one day's orders. Amounts are in the account's currency, at the prices at which orders fill."""
 
-    book: Book
+    book: Account
     fills: tuple[Fill, ...]
     rejections: tuple[Rejection, ...]
     nav_before: float
@@ -154,7 +154,8 @@ _MOST: Final = 1e15
 
 
 def settle_day(
-    book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, universe: Collection[str] | None = None,
+    book: Account, orders: Sequence[Order], bars: Mapping[str, Bar], rules: BrokerRules,
+    universe: Collection[str] | None = None,
 ) -> Settled:  # fmt: skip
     """Execute one day's orders and return the fills, the rejections and the account after them."""
     day = _DaySettler(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
@@ -162,7 +163,7 @@ def settle_day(
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
         day.take(number, order)
     positions = dict(sorted(day.units.items()))
-    after, costs = Book(day.cash, positions), math.fsum(fill.cost for fill in day.fills)
+    after, costs = Account(day.cash, positions), math.fsum(fill.cost for fill in day.fills)
     refused = tuple(sorted(day.rejections, key=lambda rejection: rejection.order))
     stale = tuple(symbol for symbol in positions if bars[symbol].age > 0)
     return Settled(after, tuple(day.fills), refused, day.nav_before, after.nav(day.marks), costs, stale)
@@ -178,7 +179,7 @@ class _Unfillable(Exception):
 class _DaySettler:
     """The working state of `settle_day`."""
 
-    def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
+    def __init__(self, book: Account, bars: Mapping[str, Bar], rules: BrokerRules, universe: frozenset[str]) -> None:
         self.bars, self.rules, self.universe, self.rate = bars, rules, universe, rules.cost_bps / 1e4
         # The price of every held symbol when orders fill; all problems of the account are reported together.
         problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
@@ -363,7 +364,7 @@ class StatedStep:
 
     name: str
     fills: tuple[StatedFill, ...]
-    book: Book | None
+    book: Account | None
     bars: Mapping[str, Bar] = field(default_factory=dict)
     nav: float | None = None
 
@@ -436,8 +437,8 @@ class Reconciliation:
 
 
 def reconcile(
-    start: Book, steps: Sequence[StatedStep], fill: FillAt = "next_open", *, cost_bps: float = 0.0, short: bool = False,
-    tolerance: Tolerance | None = None,
+    start: Account, steps: Sequence[StatedStep], fill: FillAt = "next_open", *, cost_bps: float = 0.0,
+    short: bool = False, tolerance: Tolerance | None = None,
 ) -> Reconciliation:  # fmt: skip
     """Recompute each step of a record from the account stated before it."""
     run = _Reconciler(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
@@ -450,7 +451,7 @@ def reconcile(
 class _Reconciler:
     """The working state of `reconcile`."""
 
-    def __init__(self, start: Book, fill: FillAt, rate: float, short: bool, tolerance: Tolerance) -> None:
+    def __init__(self, start: Account, fill: FillAt, rate: float, short: bool, tolerance: Tolerance) -> None:
         self.before, self.fill, self.rate, self.short, self.tolerance = start, fill, rate, short, tolerance
         self.carried: list[StatedFill] = []
         self.checks: dict[CheckKind, int] = dict.fromkeys((*RELIABILITY, "nav"), 0)
@@ -488,7 +489,7 @@ class _Reconciler:
         holdings = {symbol: units for symbol, units in book.positions.items() if units}
         prices = {symbol: self._price(step, symbol) for symbol in holdings}
         priced = {symbol: price for symbol, price in prices.items() if price is not None}
-        nav = Book(book.cash, holdings).nav(priced) if len(priced) == len(prices) else None
+        nav = Account(book.cash, holdings).nav(priced) if len(priced) == len(prices) else None
         self.navs.append(nav)
         if step.nav is not None and nav is None:
             self.unchecked.append(Unchecked(name, "nav", "", "a held symbol has no price at this step"))
@@ -507,7 +508,7 @@ class _Reconciler:
         bar = step.bars.get(symbol)
         return None if bar is None else bar.at(self.fill)
 
-    def _fill_check(self, step: StatedStep, book: Book, symbol: str, fills: Sequence[StatedFill]) -> bool:
+    def _fill_check(self, step: StatedStep, book: Account, symbol: str, fills: Sequence[StatedFill]) -> bool:
         """Check one symbol's fills and their stated prices; True if they explain its change in units."""
         asked, before = math.fsum(fill.quantity for fill in fills), self.before.positions.get(symbol, 0.0)
         change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
@@ -528,7 +529,7 @@ class _Reconciler:
         return explained
 
     def _cash_check(
-        self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
+        self, step: StatedStep, book: Account, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
     ) -> None:
         """Check that cash changed by the value traded, at the fills' prices or else at those of the fill rule."""
         priced: list[float] = []

@@ -107,13 +107,13 @@ def _apply(
     return open_locked(folder).amendments[-1]
 
 
-def amendment_lines(made: Amendment) -> list[str]:
+def amendment_lines(change: Amendment) -> list[str]:
     """Return the lines that `assaymark amend` prints: number, date, reason, changed fields, new plan hash."""
     changes = []
-    for name, part in made.fields.items():
+    for name, part in change.fields.items():
         before, after = ("not set" if part[at] is None else part[at] for at in ("from", "to"))
         changes.append(f"{name}: {before} -> {after}")
-    return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
+    return [f"amendment {change.number} of {change.date}: {change.reason}", *changes, f"plan hash {change.plan_after}"]
 
 
 def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
@@ -131,16 +131,16 @@ def reparse(folder: RunFolder, now: datetime) -> CommandResult[Amendment]:
     session = JudgingSession(folder, locked, {})
     planned = session.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        found = parse_judgments(planned, ledger)
+        judged = parse_judgments(planned, ledger)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
     plan = locked.plan_hash
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*found, *session.of_people()], locked.reading)
-    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in found if judgment.status == "ok"}
-    lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
-    line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
+    store.write(JUDGMENTS, [*judged, *session.human_judgments()], locked.reading)
+    now_ok = {(judgment.judge, judgment.trajectory, judgment.trial) for judgment in judged if judgment.status == "ok"}
+    lost = sum(grade.status != "ok" and (grade.judge, grade.trajectory, grade.trial) in before for grade in judged)
+    line = f"{len(judged):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
     return CommandResult(locked.amendments[-1], (line, again))
 
@@ -182,7 +182,7 @@ def make_controls(
     if any(decision.agent.id == CONTROL for decision in decisions):
         raise PlanError(f"{folder.path} has controls already; import the records into a new run folder for others")
     honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
-    used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
+    used = {record.context_id: record.cluster for record in sorted(honest, key=lambda record: record.record_id)}
     material = [(name, context, used[name]) for name, context in store.each_context(used)]
     result, wanted, lines = list(decisions), [kind for kind in KINDS if kind in kinds], list[str]()
     made, sources, reasons = dict[str, int](), dict[str, int](), dict[str, dict[str, int]]()
@@ -415,7 +415,7 @@ def renewed_text(text: str, source: str) -> str:
         wanted[table] = {name: value for name, value in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
         wanted[table] |= fields
     # Edit line by line: new fields go to the head of their tables, new tables to the end.
-    left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
+    pending = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
     table, lines = "", [] if "version" in raw else ['version = "2"']
     for line in text.rstrip().split("\n"):
         header, key = _HEADER.match(line), _KEY.match(line)
@@ -423,8 +423,8 @@ def renewed_text(text: str, source: str) -> str:
         name = f"{table}.{key[1]}" if key else ""
         if name not in REPLACED:
             lines.append('version = "2"' if name == ".version" else line)
-        lines += left.pop(table, []) if header else []
-    for name, added in left.items():
+        lines += pending.pop(table, []) if header else []
+    for name, added in pending.items():
         lines += ["", f"[{name}]", *added]
     edited = "\n".join(lines) + "\n"
     with suppress(tomllib.TOMLDecodeError):

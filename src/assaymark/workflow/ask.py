@@ -18,7 +18,7 @@ import assaymark.engine as calling
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
+from assaymark.engine.prices import CallEstimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
@@ -107,34 +107,34 @@ def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
 # --- Asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str) -> None:
+def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, step: str) -> None:
     """Send calls in provider batches and wait for all replies; raises if some are missing at the end."""
     from assaymark.engine.batching import run_batches
 
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
-            f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
+            f"{step}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
             "can take a day. Stop it whenever you like: the same command finds its batches again"
         )
     summary = run_batches(
         ledger, batched, batch_providers(), poll_s=engine.batch_poll_s, attempts=engine.attempts,
-        progress=counts(f"{what} in batches"), say=say,
+        progress=counts(f"{step} in batches"), say=say,
     )  # fmt: skip
     if waiting:
-        say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
-    kept = "every reply so far is kept, and the same command collects the rest"
+        say(f"{step}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
+    hint = "every reply so far is kept, and the same command collects the rest"
     problem = "; ".join(summary.stopped)
     if not problem and summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
-        problem = f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+        problem = f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {hint}"
     elif not problem and (summary.under_way or summary.left):
-        problem = f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {kept}"
+        problem = f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {hint}"
     if problem:
         raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
 
 
 def run_all(
-    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
+    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, stage: str,
     unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Make the calls without a reply, directly or in batches as the plan says; new models get one trial call first."""
@@ -149,18 +149,18 @@ def run_all(
     tariff = models.prices if isinstance(models, Models) else None
     if tariff is not None and tariff.source != tariffs.SHIPPED:  # the report is made without the price file
         ledger.notes.set(_PRICES, tariffs.text_of_prices(tariff))
-    purse = budget_of(models)
+    budget = budget_of(models)
     if engine.batch:
         batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
-        if purse is not None:
-            purse.check_affordable(ledger, batched)
+        if budget is not None:
+            budget.check_affordable(ledger, batched)
         if batched:
-            _ask_in_batches(ledger, batched, engine, what)
+            _ask_in_batches(ledger, batched, engine, stage)
     models_asked = sorted(Counter(call.model for call in calls).items())
-    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
+    _LOG.info("%s: %s", stage, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
     pay, prices = cost_callback(), prices_of(models)
     on_reply = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
-    paid = {"purse": purse, "on_reply": on_reply, **run_options(engine)}
+    paid = {"purse": budget, "on_reply": on_reply, **run_options(engine)}
     # First one call to each paid model that has several calls and has not replied on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -189,7 +189,7 @@ def run_all(
             watch.replied(asked[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
-        progress=counts(what), watch=watch, **paid,
+        progress=counts(stage), watch=watch, **paid,
     )  # fmt: skip
     if tried is None:
         return summary
@@ -242,24 +242,24 @@ def agent_engine(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineCho
 
 
 def ask(
-    folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
+    folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, stage: str,
     engine: EngineChoice | None = None, unusable: Unusable | None = None,
 ) -> dict[str, Reply]:  # fmt: skip
     """Return the replies to the calls of one judge by key; only calls without a stored reply are made."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         how = models, engine or EngineChoice()
-        return require_replies(folder, ledger, calls, *how, f"{what} {judge}", judge, unusable)[0]
+        return require_replies(folder, ledger, calls, *how, f"{stage} {judge}", judge, unusable)[0]
 
 
 def require_replies(
     folder: RunFolder, ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice,
-    what: str, who: str, unusable: Unusable | None = None,
+    stage: str, judge: str, unusable: Unusable | None = None,
 ) -> tuple[dict[str, Reply], int]:  # fmt: skip
     """Return the replies to all calls by key, and how many are new; raises `ModelError` if any is missing."""
     ledger.plan(calls)
-    summary = run_all(ledger, calls, models, engine, what, unusable)
-    require_all(summary, who, folder)
+    summary = run_all(ledger, calls, models, engine, stage, unusable)
+    require_all(summary, judge, folder)
     return stored_replies(ledger, calls), summary.made
 
 
@@ -290,9 +290,9 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
     """Raise `StoppedError` if a run of calls was interrupted."""
     if summary.interrupted:
         answered = summary.already + summary.made + summary.elsewhere
-        where = folder if isinstance(folder, str) else folder.path
+        place = folder if isinstance(folder, str) else folder.path
         raise StoppedError(
-            f"stopped: {answered:,} of {summary.planned:,} calls are answered and kept in {where}; "
+            f"stopped: {answered:,} of {summary.planned:,} calls are answered and kept in {place}; "
             "the same command goes on from there"
         )
 
@@ -352,10 +352,10 @@ class Canaries:
 
     def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
         """Make these calls; returns those that were rejected as requests, with the reason."""
-        purse = budget_of(self.models)
+        budget = budget_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
+                ledger, calls, self.models, purse=None if budget is None else budget.emptied(),
                 progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
@@ -378,8 +378,8 @@ class Canaries:
                     missed = isinstance(exc, NotJson)
             if missed:
                 begins = calling.first_line(reply.text)
-                what = f"wrote no JSON object where one is asked for; its reply begins {begins}"
-                self.problems.append(f"{call.model}: {what}")
+                problem = f"wrote no JSON object where one is asked for; its reply begins {begins}"
+                self.problems.append(f"{call.model}: {problem}")
             else:
                 self.kept[key] = call, reply
         return [(asked[failure.key], reason) for failure, reason in failed if failure.refused]
@@ -461,11 +461,11 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         raise missing(prices, "file of prices")
     tariff = load_prices(prices)
     try:
-        purse = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
+        limit = None if budget is None else SpendLimit(budget, tariff.bound, tariff.paid, tariff.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, tariff, strict)
+    return whole.paid_from(limit, tariff, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +475,7 @@ class CostEstimate:
     model: str
     stages: Mapping[str, int]
     already: int
-    rest: Estimate
+    rest: CallEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +486,7 @@ class Forecast:
     usd: float | None
     lines: tuple[str, ...]
 
-    def noting(self, line: str) -> Forecast:
+    def with_note(self, line: str) -> Forecast:
         """Return a copy with one more line before the last."""
         return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
 
@@ -505,15 +505,15 @@ def forecast(
         with Ledger.open(folder.ledger, create=False) as ledger:
             pending = set(ledger.pending(pending))
     counts, rest = defaultdict[str, Counter[str]](Counter), defaultdict[str, list[CallSpec]](list)
-    for key, (what, call) in calls.items():
-        counts[call.model][what] += 1
+    for key, (step, call) in calls.items():
+        counts[call.model][step] += 1
         if key in pending:
             rest[call.model].append(call)
     estimates = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
     for estimate in estimates:
-        each = ", ".join(f"{what} {n:,}" for what, n in estimate.stages.items())
+        each = ", ".join(f"{stage} {n:,}" for stage, n in estimate.stages.items())
         cost = "costs nothing"
         if not costs_nothing(estimate.model):
             basis = estimate.rest.basis.rpartition("output tokens: ")[2]
@@ -523,10 +523,10 @@ def forecast(
         lines.append(f"{estimate.model}: {total:,} calls ({each}), {estimate.already:,} answered already; {cost}")
     # The sum for all models; unknown if the cost of one is.
     paid = [estimate for estimate in estimates if estimate.rest.cost is None or not costs_nothing(estimate.model)]
-    known = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
-    amount = f"about {money(sum(known))} USD" if paid else "costs nothing"
+    priced = [estimate.rest.cost for estimate in paid if estimate.rest.cost is not None]
+    amount = f"about {money(sum(priced))} USD" if paid else "costs nothing"
     if unpriced := ", ".join(estimate.model for estimate in paid if estimate.rest.cost is None):
-        others = f"; the other models: {amount}" if known else ""
+        others = f"; the other models: {amount}" if priced else ""
         amount = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
     already = sum(estimate.already for estimate in estimates)
     lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {amount}")
@@ -551,8 +551,8 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
         # Sorted by key: sums of floats in another order differ in the last digit.
-        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
-            by_model[one.model].append(one)
+        for stored in sorted(ledger.answered(without=tariffs.FREE), key=lambda answer: answer.key):
+            by_model[stored.model].append(stored)
         batched = set(ledger.batches.answered_in_batches([one.key for answers in by_model.values() for one in answers]))
         prices = prices or stored_prices(ledger)
     if not by_model:

@@ -23,7 +23,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, abridge
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import FileRows, read_rows
-from assaymark.metrology.columns import TEXTS, Columns
+from assaymark.metrology.columns import TEXTS, ScoreColumns
 from assaymark.notebook import Part, Result
 from assaymark.plan import ClusterOrder, MissingLimits
 from assaymark.protocol import Study, parse_study, plan_hash
@@ -227,30 +227,32 @@ def check(
     source = rows.name
     roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
     if cluster_order is not None and cluster_order not in get_args(ClusterOrder):
-        what = f"must be {' or '.join(get_args(ClusterOrder))} (got {cluster_order!r:.60})"
-        raise InputError(source, [Problem("--cluster-order", what)])
+        problem = f"must be {' or '.join(get_args(ClusterOrder))} (got {cluster_order!r:.60})"
+        raise InputError(source, [Problem("--cluster-order", problem)])
     plan, locked = _read_plan(study, source)
     if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
-        said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
-        raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
+        setting = f"the plan says {plan.inference.cluster_order or 'nothing'}"
+        raise PlanError(f"{source}: {setting}; leave out --cluster-order, or change the plan (inference.cluster_order)")
     makers = {} if plan is None else {judge.name: judge.family for judge in plan.judges}
     named, bounds = _to_names(dimensions) or planned_dimensions(plan), _parse_scale(scale)
     if plan is not None and bounds not in (None, plan.scale):
-        said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
-        raise PlanError(f"{source}: {said} (rubric.scale)")
+        setting = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
+        raise PlanError(f"{source}: {setting} (rubric.scale)")
     request = Wanted(roles=roles, scale=bounds if plan is None else plan.scale, dimensions=named,
                     judges=_to_names(judges), human=_to_names(human), family=dict(family or {}), planned=makers,
                     without=_to_names(without) or ())  # fmt: skip
     note("reading scores", 0, 1)
     read = read_scores(rows, request)
-    columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
+    columns = replace(
+        ScoreColumns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known
+    )
     note("reading scores", 1, 1)
     locked, notes, lacks = locked and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
         breakdown = abridge([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
-        what = f"{count_of(part, 'rows')} of {len(lacks):,} lack a score on some criterion and count on none"
-        notes.append(f"{what} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
+        problem = f"{count_of(part, 'rows')} of {len(lacks):,} lack a score on some criterion and count on none"
+        notes.append(f"{problem} (missing: {breakdown}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
@@ -281,10 +283,10 @@ def _add_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) ->
         checked = check(pairs, family=family)
     strange = sorted(checked.read.orders.keys() - {judge.name for judge in scored.study.judges})
     if strange or not checked.read.orders:
-        what = f"its judges are not those of the table: {abridge(strange)}" if strange else (
+        problem = f"its judges are not those of the table: {abridge(strange)}" if strange else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
-        raise InputError(checked.read.source, [Problem("--pairs", what)])
+        raise InputError(checked.read.source, [Problem("--pairs", problem)])
     notes = (f"pairs of {checked.read.source}: {line}" for line in (checked.read.read, *checked.read.left))
     own_family = [
         measurement
@@ -311,16 +313,16 @@ def check_real(out: Path) -> tuple[Checked, Path]:
     """Check the real grades that ship with the package, and write a run folder with copies of the tables."""
     source = files("assaymark.workflow") / "mt_bench_repro"
     with as_file(source) as folder:
-        found = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
+        table = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
                       pairs=folder / REAL[1])  # fmt: skip
-    said = tuple(line.replace(str(folder / REAL[1]), REAL[1]) for line in found.read.left)
+    lost = tuple(line.replace(str(folder / REAL[1]), REAL[1]) for line in table.read.left)
     raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
-    choices = (*found.read.choices, raised)
-    found = replace(found, read=replace(found.read, source=str(out / REAL[0]), left=said, about=ABOUT, choices=choices))
-    page = found.save(out)
+    choices = (*table.read.choices, raised)
+    table = replace(table, read=replace(table.read, source=str(out / REAL[0]), left=lost, about=ABOUT, choices=choices))
+    page = table.save(out)
     for name in REAL:
         write_atomic(out / name, (source / name).read_bytes())
-    return found, page
+    return table, page
 
 
 def _check_streamed(
@@ -330,7 +332,7 @@ def _check_streamed(
     plan, locked = _read_plan(study, str(path))
     table = measure_table(path, plan, None, _to_names(dimensions), None)
     size, study_ = table.size, table.study
-    measured = {one.labels["dimension"] for one in table.measurements if one.name == "kappa.mean_pairwise"}
+    measured = {item.labels["dimension"] for item in table.measurements if item.name == "kappa.mean_pairwise"}
     names = tuple(sorted(measured - {AGGREGATE}))
     view = TableView(
         source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
@@ -371,8 +373,8 @@ def _read_rows(table: Any) -> FileRows:
     elif hasattr(table, "arrow"):  # a DuckDB relation
         rows = pa.table(table.arrow())
     else:
-        what = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
-        raise InputError("scores", [Problem("table", f"{what} (got {type(table).__name__})")])
+        needed = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
+        raise InputError("scores", [Problem("table", f"{needed} (got {type(table).__name__})")])
     return FileRows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
 
 
@@ -386,8 +388,8 @@ def _parse_scale(scale: tuple[float, float] | str | None) -> tuple[float, float]
         if not -np.inf < low < high < np.inf:
             raise ValueError
     except (ValueError, TypeError):
-        what = f"two numbers, the lower one first, as in 1..5 (got {scale!r})"
-        raise InputError("scale", [Problem("--scale", what)]) from None
+        needed = f"two numbers, the lower one first, as in 1..5 (got {scale!r})"
+        raise InputError("scale", [Problem("--scale", needed)]) from None
     return low, high
 
 
@@ -449,8 +451,8 @@ def _read_plan(study: Path | str | None, source: str) -> tuple[Study | None, boo
 
 
 def _default_plan(
-    columns: Columns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
-) -> tuple[Columns, Study]:
+    columns: ScoreColumns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
+) -> tuple[ScoreColumns, Study]:
     """Return the rows that count of a table without a plan, and its plan: protocol defaults, its judges and scale."""
     # Keep rows with a score only, if every judge lacks more scores than a plan allows: they cannot have been planned.
     agent, asked, scored = _coverage(columns)
@@ -487,7 +489,7 @@ def _default_plan(
 Bools = NDArray[np.bool_]
 
 
-def _coverage(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
+def _coverage(columns: ScoreColumns) -> tuple[NDArray[np.int64], Bools, Bools]:
     """Return the agent of each answer [N], and for which judges it has a row, and a score (each [N, J])."""
     codes = columns.codes
     honest = np.ones(codes["judge"].size, dtype=bool)
@@ -500,7 +502,7 @@ def _coverage(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
     return codes["agent"][honest][first], asked, scored
 
 
-def _view(rows: FileRows, read: ScoresRead, columns: Columns, measured: MeasuredTable) -> TableView:
+def _view(rows: FileRows, read: ScoresRead, columns: ScoreColumns, measured: MeasuredTable) -> TableView:
     """Return how a table was read, for the page and the terminal: its size, and what is missing or left out."""
     judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _coverage(columns)
@@ -508,8 +510,8 @@ def _view(rows: FileRows, read: ScoresRead, columns: Columns, measured: Measured
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
         words = " and by ".join(
-            f"{what}: {abridge([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
-            for what, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
+            f"{kind}: {abridge([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
+            for kind, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
         )
         left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
     groups = {name: {name} for name in agents}

@@ -73,22 +73,22 @@ class VerifiedRun:
         differing = [f"DIFFERS  {difference}" for difference in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
-    def differs(self, path: Path, what: str) -> None:
+    def report(self, path: Path, problem: str) -> None:
         """Record a difference of a file."""
-        self.differences += (Problem(self.name(path), what),)
+        self.differences += (Problem(self.name(path), problem),)
 
     def name(self, path: Path) -> str:
         """Return the path of a file as messages print it: relative to the run folder."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     @contextmanager
-    def reading(self, path: Path) -> Iterator[None]:
+    def guard(self, path: Path) -> Iterator[None]:
         """Record an error while reading as a difference of this file."""
         try:
             yield
         except (AssayError, OSError) as exc:
-            said = str(exc)
-            self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
+            text = str(exc)
+            self.report(path, text.removeprefix(str(path)).lstrip("/: ") if text.startswith(str(path)) else text)
 
     def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
         """Check the lock against the ledger, and the plan against the lock; returns the lock, empty if unreadable."""
@@ -97,22 +97,22 @@ class VerifiedRun:
             anchors = runs.ledger_locks(folder)
         if not folder.lock.is_file():
             if anchors:
-                what = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
-                self.differs(folder.lock, what)
+                problem = f"is gone; calls were made under it, with the plan hash {anchors[0]['plan_hash']}"
+                self.report(folder.lock, problem)
             return {}
         stored: Mapping[str, Any] = {}
-        with self.reading(folder.lock):
+        with self.guard(folder.lock):
             text = runs.read_text(folder.lock, "lock")
             read = runs.read_json(folder.lock, "lock")
             if not isinstance(read, dict):
-                self.differs(folder.lock, "is no table of fields")
+                self.report(folder.lock, "is no table of fields")
             elif fields := runs.edited_fields(read, anchors):
                 for name in fields:
                     now, then = canonical_json(read.get(name)), canonical_json(anchors[0].get(name))
-                    what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
-                    self.differs(folder.lock, f"{what} {then:.80}")
+                    problem = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                    self.report(folder.lock, f"{problem} {then:.80}")
             elif anchors and text != runs.json_text(read):
-                self.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
+                self.report(folder.lock, "is not written as assaymark writes it, though its fields are the same")
             else:
                 stored = read
         if not stored:
@@ -120,80 +120,80 @@ class VerifiedRun:
         if anchors:
             self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
         else:
-            what = "the ledger does not have it: no call was made under it yet, or it was"
-            self.notes += (f"{self.name(folder.lock)}: {what} {_BEFORE}",)
+            problem = "the ledger does not have it: no call was made under it yet, or it was"
+            self.notes += (f"{self.name(folder.lock)}: {problem} {_BEFORE}",)
         name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
-        with self.reading(folder.plan):
+        with self.guard(folder.plan):
             sha256 = runs.file_sha256(folder.plan)
             if written is None:
                 self.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
             elif sha256 != written:
-                self.differs(folder.plan, f"was edited: its sha256 is {sha256}, the lock says {written}")
+                self.report(folder.plan, f"was edited: its sha256 is {sha256}, the lock says {written}")
             else:
                 self.same += (f"{name}: every byte, by the lock",)
-        with self.reading(folder.amendments):
+        with self.guard(folder.amendments):
             if made_since := runs.read_amendments(folder, stored.get("amendments", ())):
                 self.same += (f"{self.name(folder.amendments)}: {len(made_since)}, by the lock",)
         return stored
 
-    def check_ledger(self, where: Path | str) -> None:
+    def check_ledger(self, ledger_at: Path | str) -> None:
         """Check every row and object of a ledger."""
-        path = Path(where) if isinstance(where, str) else where
-        if isinstance(where, Path) and not where.is_file():
+        path = Path(ledger_at) if isinstance(ledger_at, str) else ledger_at
+        if isinstance(ledger_at, Path) and not ledger_at.is_file():
             return
-        name = where if isinstance(where, str) else self.name(where)
-        with self.reading(path), Ledger.open(where, create=False) as ledger:
+        name = ledger_at if isinstance(ledger_at, str) else self.name(ledger_at)
+        with self.guard(path), Ledger.open(ledger_at, create=False) as ledger:
             audit = ledger.audit()
-            for what in audit.differences:
-                named = _OBJECT.match(what)
+            for problem in audit.differences:
+                named = _OBJECT.match(problem)
                 file = path.parent / "objects" / named[1] if named else path
-                self.differs(file if file.is_file() else path, what)
+                self.report(file if file.is_file() else path, problem)
             if not audit.differences:
                 self.same += (f"{name}: {audit.rows:,} rows with all objects",)
             if audit.since is None:
-                reason = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+                reason = "a database never is" if isinstance(ledger_at, str) else "this version has not closed it yet"
                 self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {reason}",)
             elif audit.since:
-                what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
-                self.notes += (f"{name}: {what}",)
+                problem = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
+                self.notes += (f"{name}: {problem}",)
 
     def check_files(self, folder: RunFolder, stored: Mapping[str, Any]) -> None:
         """Check the tables against the manifest and the lock, and published files against ``SHA256SUMS``."""
         manifest, store, before = folder.tables / "manifest.json", Store(folder), len(self.differences)
         if manifest.is_file():
-            with self.reading(manifest):
+            with self.guard(manifest):
                 contents = store.contents
                 if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
-                    self.differs(manifest, "is not written as assaymark writes it, though it says the same")
+                    self.report(manifest, "is not written as assaymark writes it, though it says the same")
                 for name in contents:
-                    with self.reading(path := folder.tables / f"{name}.parquet"):
+                    with self.guard(path := folder.tables / f"{name}.parquet"):
                         if store.digest(name) is None:
-                            self.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
+                            self.report(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
                 if stored and not folder.has_ledger and (tables := _FROM_REPLIES.intersection(contents)):
-                    what = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
-                    self.differs(folder.path / "ledger.db", what)
+                    text = f"is gone; the replies behind {', '.join(sorted(tables))} are in it"
+                    self.report(folder.path / "ledger.db", text)
                 for name, content in stored.get("tables", {}).items():
                     if contents.get(name, content) != content:
-                        self.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+                        self.report(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
             if len(self.differences) == before:
                 self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
         before, listed = len(self.differences), dict[str, str]()
-        with self.reading(folder.sums):
+        with self.guard(folder.sums):
             there = runs.published_files(folder)
             if not folder.sums.is_file():
                 if there:
-                    what = f"{len(there)} files that are handed on have no digest on record"
-                    self.notes += (f"{self.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
+                    text = f"{len(there)} files that are handed on have no digest on record"
+                    self.notes += (f"{self.name(folder.sums)}: is not there; {text}; they were {_BEFORE}, or cut off",)
                 return
             for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
                 if part := _LINE.fullmatch(line):
                     listed[part[2]] = part[1]
                 else:
-                    self.differs(folder.sums, f"is damaged at line {number}")
+                    self.report(folder.sums, f"is damaged at line {number}")
             for name in sorted({*listed, *there}):
                 if listed.get(name) != there.get(name):
-                    what = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
-                    self.differs(folder.path / name, what if name in there else "is gone")
+                    text = f"has the sha256 {there.get(name)}, SHA256SUMS says {listed.get(name, 'nothing')}"
+                    self.report(folder.path / name, text if name in there else "is gone")
         if len(self.differences) == before:
             self.same += (f"{self.name(folder.sums)}: {count_of(len(listed), 'handed-on files')}",)
 
@@ -218,12 +218,12 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     # The journal of a season: its hash chain, and against their table the measured times, which are not in the chain.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)
-        with verified.reading(path):
+        with verified.guard(path):
             entries, _ = read_journal(folder)
             stored_times = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
             if lost := stored_times - set(times_of(entries)):
                 first, table = min(time.record_id for time in lost), f"{TIMES.name}.parquet"
-                verified.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
+                verified.report(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:
                 verified.same += (f"{verified.name(path)}: {len(entries)} days",)
     return verified
@@ -234,8 +234,8 @@ def verify_certificate(path: Path) -> Verification:
     try:
         return verify(json.loads(runs.read_text(path, "certificate")))
     except (json.JSONDecodeError, RecursionError) as exc:
-        where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
-        raise InputError(str(path), [Problem(where, "is not JSON")]) from None
+        place = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
+        raise InputError(str(path), [Problem(place, "is not JSON")]) from None
     except InputError as exc:
         raise InputError(str(path), exc.problems) from None
 

@@ -160,32 +160,32 @@ def stored_draw(folder: RunFolder) -> Draw | None:
     """Return the draw of a run or a table; None if there is none. Raises `LedgerError` if it is damaged."""
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
-            text, where = ledger.notes.get(_NOTE), str(folder.ledger)
+            text, origin = ledger.notes.get(_NOTE), str(folder.ledger)
         if text is None:
             return None
     else:
         path = folder.path / _FILE
         if not path.is_file():
             return None
-        where = str(path)
+        origin = str(path)
         try:
-            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=where)
+            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=origin)
         except InputError:
             text, seal = "", ""
         if content_id(text) != seal:
             raise LedgerError(f"{path} is damaged or was edited; restore it from a copy")
-    return parse(Draw, text, source=where)
+    return parse(Draw, text, source=origin)
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     """Add grades to the stored ones; the last of a grader for a text and dimension counts. Returns their number now."""
     if wrong := [grade for grade in grades if parse_time(grade.at) is None]:
-        what = "must be a time with its zone, such as 2025-03-01T12:00Z"
-        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{what} (got {grade.at!r})") for grade in wrong)
+        needed = "must be a time with its zone, such as 2025-03-01T12:00Z"
+        problems = (Problem(f"{grade.trajectory} by {grade.grader}", f"{needed} (got {grade.at!r})") for grade in wrong)
         raise InputError("grades", problems)
     by_key: dict[tuple[str, str, str], HumanGrade] = {}
-    for one in sorted((*stored_grades(folder), *grades), key=lambda grade: parse_time(grade.at) or datetime.max):
-        by_key[one.trajectory, one.grader, one.dimension] = one
+    for label in sorted((*stored_grades(folder), *grades), key=lambda grade: parse_time(grade.at) or datetime.max):
+        by_key[label.trajectory, label.grader, label.dimension] = label
     Store(folder).write(LABELS, by_key.values(), {"draw": content_id(stored_draw(folder))})
     return len(by_key)
 
@@ -320,7 +320,7 @@ class SamplingFrame:
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return cycle and agent of each honest decision of replicate 1, and the cluster of each cycle."""
     first = [decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1]
-    return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
+    return {row.record_id: (row.cycle, row.agent.id) for row in first}, {row.cycle: row.cluster for row in first}
 
 
 def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

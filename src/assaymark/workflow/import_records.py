@@ -25,10 +25,10 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
     chosen = importer(format)
     if not path.exists():
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
-    where, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
+    base, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
     if not names:
         raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
-    data = {name: _bytes(where / name) for name in names}
+    data = {name: _bytes(base / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
@@ -74,9 +74,9 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
         played = stored.season
         people = [judge.name for judge in played.panel if judge.human]
         if not people:
-            what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
+            problem = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
             then = "to hold the judges against people, first draw what these grade (assaymark draw)"
-            raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
+            raise InputError(str(path), [Problem("judge", f"{problem}, so these grades would count nowhere; {then}")])
         rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
         plan = played.scoring_plan if not rows else season_material(folder, stored).scoring
         periods = {f"{agent}/{period_of(day, played.judging.period)}" for agent, day in rows}
@@ -131,15 +131,15 @@ def store_records(
         store.write_arrow(table, arrow, basis)
 
 
-def _require_locked_on(folder: RunFolder, made: Mapping[RecordTable[Any], pa.Table], what: str) -> None:
+def _require_locked_on(folder: RunFolder, arrows: Mapping[RecordTable[Any], pa.Table], noun: str) -> None:
     """Raise `PlanError` if a plan is locked on other records than these."""
     if not folder.lock.is_file():
         return
     locked = read_lock(folder).get("tables")  # None for a season or a benchmark, which make their own records
-    digests = {table.name: content_digest(arrow) for table, arrow in made.items()}
+    digests = {table.name: content_digest(arrow) for table, arrow in arrows.items()}
     if locked is None or any(locked.get(name, digest) != digest for name, digest in digests.items()):
         raise PlanError(
-            f"{folder.path} holds a plan that is locked on other {what}; import these into a new run folder"
+            f"{folder.path} holds a plan that is locked on other {noun}; import these into a new run folder"
         )
 
 

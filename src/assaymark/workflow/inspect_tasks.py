@@ -64,8 +64,8 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     for call in planned:
         pair, order = call.about
         slot = "" if pair.better is None else str(order.index(pair.better) + 1)
-        what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-        samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **what}))
+        details = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
+        samples.append(_sample(call.call, f"{pair.id} {order}", {"better": slot, **details}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 

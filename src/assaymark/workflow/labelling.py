@@ -19,9 +19,9 @@ from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.importers.scores import ScoresRead
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
-from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, score_table_of
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.measure_people import Spread, most_needed, needed_labels
+from assaymark.metrology.measure_people import DifferenceSpread, most_needed, needed_labels
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
@@ -118,25 +118,25 @@ class Labelling:
             handle.flush()
             os.fsync(handle.fileno())
 
-    def label_problem(self, grader: str, one: Any) -> str | None:
+    def label_problem(self, grader: str, label: Any) -> str | None:
         """Return the problem with a label sent by a page; None if it is valid."""
         low, high = self.texts.scale
-        if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
+        if not isinstance(label, dict) or not isinstance(label.get("scores"), dict):
             return "is no label"
-        name = one.get("id")
+        name = label.get("id")
         if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
-        for dimension, score in one["scores"].items():
+        for dimension, score in label["scores"].items():
             valid = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
             if dimension not in self.dimensions or not (score is None or valid):
                 return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
-        seconds, comment = one.get("seconds", 0), one.get("comment", "")
+        seconds, comment = label.get("seconds", 0), label.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
             return f"a comment is text of at most {LONGEST_COMMENT} characters"
         timed = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
         return None if timed else "seconds must be a number from 0"
 
-    def hand_out(self) -> None:
+    def mark_handed_out(self) -> None:
         """Record that files were given to graders: the sheets cannot change any more."""
         self.sheets = replace(self.sheets, handed=True)
         write_json(self.folder.labels / human_labels.SHEETS, self.sheets)
@@ -172,9 +172,9 @@ def open_labelling(
 ) -> Labelling:  # fmt: skip
     """Open the labelling of a run: its stored draw or a new one, with texts assigned to the graders."""
     if SEASON.holds(folder):
-        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        problem = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
+        raise InputError(str(folder.path), [Problem("", f"{problem}, {then}")])
     texts, draw = (_table_texts if folder.check.is_file() else _record_texts)(folder), human_labels.stored_draw(folder)
     sheets, late = human_labels.stored_sheets(folder), human_labels.store_labels(folder)  # grades left by a kill
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
@@ -217,7 +217,7 @@ def open_labelling(
     sheets = GradingSheets(
         content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
         cycles={grader: tuple(cycles) for grader, cycles in dealt.items()},
-        ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
+        ids=dict(sorted((secrets.token_hex(6), pair) for pair in ids)),
         gold=_read_gold(gold, texts, salt) if gold else sheets.gold if sheets else {},
     )  # fmt: skip
     write_json(folder.labels / human_labels.SHEETS, sheets)
@@ -256,8 +256,8 @@ def _read_gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Go
 
 
 def _off_scale(scale: tuple[int, int], cell: str) -> str:
-    what = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
-    return f"{what} (got {cell!r:.40})"
+    needed = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
+    return f"{needed} (got {cell!r:.40})"
 
 
 # --- labels that graders send back ------------------------------------------------------------------------------------
@@ -283,30 +283,30 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
             continue
         header = tuple(rows.table.column_names)
         if header != FIELDS:
-            what = f"must be {','.join(FIELDS)} (got {','.join(header)[:120]}); download the file again"
-            problems.append(Problem(f"{path}, header", what))
+            text = f"must be {','.join(FIELDS)} (got {','.join(header)[:120]}); download the file again"
+            problems.append(Problem(f"{path}, header", text))
             continue
         of_other = [k for k, run in enumerate(rows.table.column("run").to_pylist()) if run != sheets.run]
         if of_other:
-            what = f"of another draw or run, {len(of_other)} in all (this one is {sheets.run})"
-            problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", what))
+            text = f"of another draw or run, {len(of_other)} in all (this one is {sheets.run})"
+            problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", text))
         for k, row in enumerate(rows.table.to_pylist()):
             if k in of_other:
                 continue
-            where = f"{path} {rows.where(k)}"
+            source = f"{path} {rows.where(k)}"
             cells = {name: str(value if value is not None else "") for name, value in row.items()}
             wrong = list(_row_problems(labelling, cells, own_ids, first))
-            problems += [Problem(f"{where}, {column}", what) for column, what in wrong]
+            problems += [Problem(f"{source}, {column}", problem) for column, problem in wrong]
             if wrong:
                 continue
             grader, name, dimension = cells["grader"], cells["id"], cells["dimension"]
             score = None if cells["grade"] == CANNOT_SAY else int(cells["grade"])
-            other, place = entries.setdefault((grader, name, dimension), (score, where))
+            other, place = entries.setdefault((grader, name, dimension), (score, source))
             if other != score:
                 pair = [CANNOT_SAY if value is None else str(value) for value in (score, other)]
-                what = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
-                problems.append(Problem(f"{where}, grade", what))
-            elif place == where:
+                text = f"{grader} grades {name} on {dimension} {pair[0]}, and {pair[1]} {place}; keep one"
+                problems.append(Problem(f"{source}, grade", text))
+            elif place == source:
                 label = new.setdefault((grader, name), {"id": name, "scores": {}})
                 label["scores"][dimension] = score
                 comment = _PLAIN.sub("", cells["comment"])
@@ -355,13 +355,13 @@ def labels_needed(labelling: Labelling) -> list[dict[str, JSON]]:
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    effects = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
-            if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
+    effects = [(abs(item.value), (item.labels["high"], item.labels["low"])) for item in measured
+            if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.value]  # fmt: skip
     comparisons = labelling.texts.judged() if effects else None
     asked = [(rules.margin * (high - low), list(combinations(() if comparisons is None else comparisons.agents, 2)))]
     asked += [(effect, [pair]) for effect, pair in (max(effects),)] if effects else []
     plan = {"alpha": rules.alpha, "power": rules.mde_power}
-    guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
+    guess = DifferenceSpread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
     rows: list[dict[str, JSON]] = []
     for effect, pairs in asked:
         cycles, spread = (needed_labels(effect, guess, **plan), guess) if comparisons is None else most_needed(
@@ -513,18 +513,18 @@ def _table_texts(folder: RunFolder) -> Texts:
     frame = _table_frame(checked, read)
     source, low, high = checked.read.source, round(frame.scale[0]), round(frame.scale[1])
     if "text" not in read.roles:
-        what = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
+        problem = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
         remedy = f"name it with: assaymark check {source} --map text=COLUMN --out {folder.path}"
         elsewhere = f"or draw the sample with: assaymark draw {source} --out {folder.path}, and grade elsewhere"
-        raise InputError(source, [Problem("header", f"{what}; {remedy}, {elsewhere}")])
+        raise InputError(source, [Problem("header", f"{problem}; {remedy}, {elsewhere}")])
     if (low, high) != frame.scale:
-        what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
-        raise InputError(source, [Problem("scale", what)])
+        problem = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
+        raise InputError(source, [Problem("scale", problem)])
     table = read.table.to_pydict()
     # Show a column with a name of `_MATERIAL`, such as the prompt, unless it has a role or holds no sentences.
-    taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
+    used = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
     there = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
-    columns = (_column_texts(rows, column, read.row) for column in there if column not in taken)
+    columns = (_column_texts(rows, column, read.row) for column in there if column not in used)
     contexts = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     texts: dict[str, tuple[str, str]] = {}
     problems = []
@@ -560,7 +560,7 @@ def _table_texts(folder: RunFolder) -> Texts:
     questions = tuple(LabelScale(name, _title(title), hint) for name, title in titles)
 
     def judged() -> Comparisons:
-        columns = Columns.of(read.table, source, read.dimensions, read.scale)
+        columns = ScoreColumns.of(read.table, source, read.dimensions, read.scale)
         return Comparisons.of_table(score_table_of(columns, checked.study.rubric.weights), checked.study)
 
     return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, checked.study.inference, judged)
@@ -590,8 +590,8 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> SamplingFrame:
 
         return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
-        what = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
-        raise InputError(str(folder.path), [Problem("", what)])
+        problem = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
+        raise InputError(str(folder.path), [Problem("", problem)])
     decisions, study = Store(folder).read(DECISIONS), None
     asked = find_rubric(rubric)
     if STUDY.holds(folder):
@@ -607,8 +607,8 @@ def draw_cycles(
     """Draw cycles of a run or a checked table for people to grade, and store the draw; defaults are the plan's."""
     frame = frame_of(folder)
     if frame.graded:
-        what = "people's grades are in the table already; a sample is drawn before the first grade"
-        raise InputError(str(folder.path), [Problem("human", what)])
+        problem = "people's grades are in the table already; a sample is drawn before the first grade"
+        raise InputError(str(folder.path), [Problem("human", problem)])
     sizes = Counter(cycle for cycle, _ in frame.records.values())
     draw = human_labels.draw_sample(
         frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,

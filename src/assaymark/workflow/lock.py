@@ -73,9 +73,9 @@ def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
 def cut_cycles(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """Cut the cycles of a substrate; with ``cycles`` only the first so many of each regime."""
     total = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    made = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
+    cut = cutting.cycles_of(source_of(substrate), substrate.regimes, total, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
-    return list(made)
+    return list(cut)
 
 
 def source_of(substrate: Substrate) -> cutting.MinuteSource:
@@ -105,13 +105,13 @@ def raw_context(cycle: cutting.Cycle) -> rec.Context:
 
 
 def probe_dates(
-    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, made: Sequence[cutting.Cycle] = ()
+    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, cut: Sequence[cutting.Cycle] = ()
 ) -> tuple[cutting.ProbeResult, ...]:
     """Date each cycle by its price ranges and by asking the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, probe = probe_sample(substrate, made), substrate.date_probe
+    cycles, probe = probe_sample(substrate, cut), substrate.date_probe
     lows, highs = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -153,11 +153,11 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     return [date_call(model, context) for context in (*(cycle.context for cycle in cycles), *map(raw_context, cycles))]
 
 
-def probe_sample(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
-    """Return the sample of a date probe from ``made`` or newly cut cycles: the first ones of every regime."""
+def probe_sample(substrate: Substrate, cut: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
+    """Return the sample of a date probe from ``cut`` or newly cut cycles: the first ones of every regime."""
     size = substrate.date_probe.sample
     each = -(-size // len(substrate.regimes))
-    sample = [cycle for cycle in made if cycle.number <= each] or cut_cycles(substrate, cycles=each)
+    sample = [cycle for cycle in cut if cycle.number <= each] or cut_cycles(substrate, cycles=each)
     return sample[: max(size, len(substrate.regimes))]
 
 
@@ -372,9 +372,9 @@ class Selection:
 def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
     """Return the decisions that ``[records]`` of a study selects, in their order."""
     reasons = [judging.left_out(decision, study.records) for decision in decisions]
-    left = Counter(reason for reason in reasons if reason is not None)
+    excluded = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(decision for decision, reason in zip(decisions, reasons, strict=True) if reason is None)
-    return Selection(chosen, dict(sorted(left.items())))
+    return Selection(chosen, dict(sorted(excluded.items())))
 
 
 def checked_rubric(
@@ -395,25 +395,25 @@ def checked_rubric(
         problems += judge_problems("stability.probe", study.stability.probe, models)
     for at, judge in enumerate(study.judges):
         if judge.human and not graders:
-            what = "a human grader, but no grades were imported; run: assaymark import human"
-            problems.append(Problem(f"judges.{at}", what))
+            problem = "a human grader, but no grades were imported; run: assaymark import human"
+            problems.append(Problem(f"judges.{at}", problem))
         elif judge.human:
             problems += _unknown(f"judges.{at}.name", "human grader", [judge.name], graders)
     for name in graders:
         if name not in {judge.name for judge in study.judges if judge.human}:
-            what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
+            problem = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
             add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
-            problems.append(Problem("judges", f"{what}; {add}, or import a table without these grades"))
+            problems.append(Problem("judges", f"{problem}; {add}, or import a table without these grades"))
     for kind in study.cells_judged:
         if not selection.cell(kind):
             problems.append(Problem("records.derivations", f"no record of the control cell {kind} was imported"))
-    clusters, after = sorted({one.cluster for one in selection.honest}), getattr(study.contamination, "post_cutoff", ())
+    clusters, after = sorted({row.cluster for row in selection.honest}), getattr(study.contamination, "post_cutoff", ())
     problems += _unknown("contamination.post_cutoff", "cluster", after, clusters)
     if (probe := study.anchor_probe) is not None:
         problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], rubric_names())
         if probe.rubric == study.rubric.name and probe.rubric in rubric_names():
-            what = f"is the study's own rubric (got {study.rubric.name}); name another"
-            problems.append(Problem("anchor_probe.rubric", what))
+            problem = f"is the study's own rubric (got {study.rubric.name}); name another"
+            problems.append(Problem("anchor_probe.rubric", problem))
     if not selection.honest:
         left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
         problems.append(Problem("records", f"no decision is left to judge ({left})"))
@@ -436,8 +436,8 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
     if study.rubric.name != rubric.version:
         yield Problem("rubric.name", f"is the version in the rubric, {rubric.version} (got {study.rubric.name})")
     if study.scale != rubric.scale:
-        what = f"rubric {rubric.version} is graded on {scale_words(rubric.scale)}; leave rubric.scale out"
-        yield Problem("rubric.scale", f"{what} (got {scale_words(study.scale)})")
+        problem = f"rubric {rubric.version} is graded on {scale_words(rubric.scale)}; leave rubric.scale out"
+        yield Problem("rubric.scale", f"{problem} (got {scale_words(study.scale)})")
     probe = study.stability.probe
     judges = [(f"judges.{at}.model", judge.model) for at, judge in enumerate(study.judges)]
     for place, model in (*judges, *([] if probe is None else [("stability.probe.model", probe.model)])):
@@ -474,9 +474,9 @@ def bench_text(path: Path) -> str:
     return _inline_rubric(path, "benchmark file", ("rubric",), "rubric")
 
 
-def _inline_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
+def _inline_rubric(path: Path, noun: str, place: Sequence[str], name: str) -> str:
     """Return a plan's text with the rubric file named at ``place`` replaced by its content, under ``name``."""
-    text, source = read_text(path, what), str(path)
+    text, source = read_text(path, noun), str(path)
     file = _value_at(text, source, place)
     if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
         return text
@@ -526,8 +526,8 @@ def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
 
 def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """Yield the problems of an agent, each located below ``place`` in the plan."""
-    built_in, what = reference_agents(), "cannot decide; built-in models that can"
-    problems = list(_model_problems(place, agent, models, agent_argument_problems, built_in, what))
+    built_in, unfit = reference_agents(), "cannot decide; built-in models that can"
+    problems = list(_model_problems(place, agent, models, agent_argument_problems, built_in, unfit))
     yield from problems
     if is_outside(agent.model) and not any(problem.where == f"{place}.model" for problem in problems):
         settings = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
@@ -551,22 +551,22 @@ def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | N
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """Return the problems of a judge of seasons; none for a person."""
-    what = "cannot read whole records; reference models that can"
-    arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    problem = "cannot read whole records; reference models that can"
+    arguments = (place, judge, models, season_argument_problems, SEASON_PLANTED, problem)
     return iter(()) if judge.human else _model_problems(*arguments)
 
 
 def _model_problems(
     place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
     argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], built_in: Iterable[str] | None = None,
-    what: str = "",
+    unfit: str = "",
 ) -> Iterator[Problem]:  # fmt: skip
     """Yield the problems of a model and its arguments; a built-in model must be among ``built_in`` if given."""
     model = asked.model
     if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)
     elif built_in is not None and model.startswith("reference/") and model not in (names := sorted(built_in)):
-        yield Problem(f"{place}.model", f"{model} {what}: {', '.join(names)}")
+        yield Problem(f"{place}.model", f"{model} {unfit}: {', '.join(names)}")
     else:
         problems = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
         yield from (Problem(f"{place}.args", problem) for problem in problems)

@@ -18,7 +18,7 @@ from assaymark.claims.findings import describe_missing
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
-from assaymark.judging.evidence.context_index import Material
+from assaymark.judging.evidence.context_index import ContextIndex
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
@@ -141,7 +141,7 @@ def _measurements(
         (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
         for decision in scores.selection.decisions
     )
-    fixed = {name: known for name, known, source in entries if source != ours}
+    fixed = {name: scores for name, scores, source in entries if source != ours}
     fixed_scores = {name: by_record for name, by_record in fixed.items() if by_record}
     measurements += metrology.known_measurements(tables, known_scores(locked, oracle, fixed_scores), study)
     if study.contamination is not None:
@@ -158,7 +158,7 @@ def _measurements(
     anchor = study.anchor_probe
     if anchor is not None and store.digest(ANCHOR) is not None:
         after = _mean_scores(store.read(ANCHOR))
-        before = _mean_scores(one for found in scores.judgments.values() for one in found if one.judge == anchor.judge)
+        before = _mean_scores(one for group in scores.judgments.values() for one in group if one.judge == anchor.judge)
         by_id = {decision.record_id: decision for decision in records}
         both = [(name, by_id[name]) for name in sorted(before.keys() & after.keys())]
         measurements += metrology.anchor_measurements(
@@ -177,7 +177,7 @@ def _measurements(
     asked = [record for record in records if record.record_id in answers]
     measurements += metrology.probe_measurements(
         plan, answers, agents={decision.record_id: decision.agent.id for decision in asked},
-        cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
+        cycles={row.record_id: row.cycle for row in asked}, clusters={row.record_id: row.cluster for row in asked},
         study=study,
     )  # fmt: skip
     # Numbers checked against the context, which the chance rate needs as well. Contexts are indexed one at a time: all
@@ -187,7 +187,7 @@ def _measurements(
         material = {}
         for name, context in store.each_context({record.context_id for record in records}):
             of_rows = filter(attrgetter("instrument"), context.facts)
-            material[name] = Material.of(replace(context, prompt="", facts=tuple(of_rows)))
+            material[name] = ContextIndex.of(replace(context, prompt="", facts=tuple(of_rows)))
         evidence = evidence_summary(
             store.read(EVIDENCE), records, material, rng=np.random.default_rng([study.seed, 2]), level=level
         )

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
+from assaymark.engine.compute import beside, usable_cores
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import OrderPlan, OrderTests, analyse_orders, reliability, wilson
 from assaymark.metrology import design as designs
@@ -32,6 +33,7 @@ from assaymark.notebook import Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
 from assaymark.text import clean, count_of
+from assaymark.workflow.progress import note
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,11 @@ def claim_design(
         and item.labels["dimension"] == claim.dimension
         and {high, *low} <= {item.labels["high"], item.labels["low"]}
     ]
-    positive = [gap for gap in gaps if gap is not None]
-    gap = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
-    if estimated is None or math.isnan(estimated[0]["residual"][scale]) or gap is None:
+    positive = [size for size in gaps if size is not None]
+    target = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
+    if estimated is None or math.isnan(estimated[0]["residual"][scale]) or target is None:
         if estimated is not None:
-            state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
+            state = "one cycle in each cluster, needs two" if target is not None else "these records show no such gap"
         return ClaimDesign(state)
     # The level of the test of one contrast of a leader, or of a single pair in the first step.
     share, dimensions = 1.0, len(comparisons.names) - 1
@@ -104,14 +106,14 @@ def claim_design(
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     most = max(designs.MOST_CLUSTERS, now["G"])
-    best = designs.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
+    best = designs.dstudy(v, target, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
                               human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or comparisons.agents if other != high]
-    labels, spread = most_needed(comparisons, scale, pairs, gap, measurements, study.inference.alpha, power=power)
+    labels, spread = most_needed(comparisons, scale, pairs, target, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
-        "ok", gap, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
-        power_now=designs.design_power(v, gap, level, now, random),
+        "ok", target, level, power, v, trials_known=any(variance is not None for variance in noise), now=now,
+        power_now=designs.design_power(v, target, level, now, random),
         variance=reliability.dstudy_variance(v, **now, random=random),
         per_call=designs.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
         labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
@@ -123,8 +125,8 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     if design.state != "ok":
         yield f"D-study: not computed: {design.state}."
         return
-    gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
-    yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
+    difference = "the gap" if withheld else f"a gap of {design.gap:.2f}"
+    yield f"D-study of this run: {difference}, tested at level {design.level:.2g}."
     yield f"  Now: {_size_words(design.now)}; power {design.power_now:.2f}."
     basis = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
@@ -161,6 +163,7 @@ def _size_words(size: Mapping[str, int]) -> str:
 
 STUDIES: Final = 200
 """Simulated studies for each option: a share of one half has a 95 % interval of about 7 points either way."""
+_LARGE, _FEWEST = 20_000, 20  # an option of more calls is simulated less often, but not less than this
 
 CELL_TEXTS: Final = 100
 """Texts of the control cells A and B together (ValueBlindBench section 3.5: fifty each)."""
@@ -329,17 +332,22 @@ def plan_calls_report(
         "records": study.records.model_copy(update={"derivations": ("honest",)}),
         "contamination": None, "anchor_probe": None,
     })  # fmt: skip
-    ways = [] if budget_calls is None else _setups(plain, fewer, truth, components, budget_calls, cells)
-    options = tuple(option for option, *_ in ways)
-    for place, option in enumerate(options):
-        if option.state == "ok":
-            # The control cells alone change no score, so one study shows their effect without sampling error.
-            repeats = 1 if option.name == "control cells" else studies
-            reached = _simulate(ways[place], targets, adversarial, repeats, [seed, place])
-            rising[option.name] = sum(reached.values()) / repeats
-            for name, count in reached.items():
-                ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
-                prospects[name, option.name] = Prospect(count, repeats, *ends)
+    options: tuple[CallOption, ...] = ()
+    if budget_calls is not None:
+        given = plain, fewer, truth, components, budget_calls, cells
+        options = tuple(option for option, *_ in _setups(*given))
+        # The control cells alone change no score, so one study shows their effect without sampling error.
+        repeats = [1 if option.name == "control cells" else min(studies, max(_FEWEST, studies * _LARGE // option.calls))
+                   for option in options]  # fmt: skip
+        each = given, targets, adversarial, repeats, seed
+        with beside(_simulate_half, *each, 1, processes=usable_cores() > 1 and studies >= STUDIES) as others:
+            halves = _simulate_half(*each, 0), others()
+        for option, n, *counts in zip(options, repeats, *halves, strict=True):
+            rising |= {option.name: sum(sum(part.values()) for part in counts) / n} if counts[0] else {}
+            for name in counts[0]:
+                count = sum(part[name] for part in counts)
+                ends = wilson(count, n) if n > 1 else (float(count), float(count))
+                prospects[name, option.name] = Prospect(count, n, *ends)
     trials = sum(judge.trials for judge in truth.panel) / len(table.judges)
     design = claim_design(plain, study, components, trials, focus.claim, measurements, effect, prices)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
@@ -398,8 +406,8 @@ def _setups(
         state = f"not affordable: it needs {spent} calls"
         return [(CallOption("control cells", texts, spent, state, cells=True), None, study)]
     ways: list[Setup] = []
-    left, price = budget - spent, n / len(table.cycles) * trials
-    for part, name in ((left // 2, "half the new cycles"), (left, "new cycles")):
+    budget_left, price = budget - spent, n / len(table.cycles) * trials
+    for part, name in ((budget_left // 2, "half the new cycles"), (budget_left, "new cycles")):
         if not (count := int(part / price)):
             state = f"not affordable: one cycle needs {math.ceil(price)} calls"
             ways.append((CallOption(name, "more cycles", math.ceil(price), state), None, study))
@@ -416,7 +424,7 @@ def _setups(
     state = "ok"
     if len(table.judges) < 2:
         state = "not measured: with one judge nothing says how much another would differ"
-    elif n > left:
+    elif n > budget_left:
         state = f"not affordable: it needs {n} calls"
     other = JudgeSpec(name="another judge", model="planned/judge", family="another family")
     words = f"one judge of another family on all {n} trajectories, once each"
@@ -433,7 +441,7 @@ def _setups(
     )  # fmt: skip
     state = "not measured: no judge was asked twice, so nothing says what another trial would change"
     if measured:
-        extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
+        extra = min(budget_left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
         words, state = f"more trials of {judge}", f"not affordable: it needs {n} calls"
     if extra > 0:
         words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
@@ -448,21 +456,33 @@ def _setups(
     return combined
 
 
+def _simulate_half(
+    given: tuple[Any, ...], targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus],
+    repeats: Sequence[int], seed: int, first: int,
+) -> list[dict[str, int]]:  # fmt: skip
+    """Simulate every second study of each option from ``first`` on; empty for an option that is not affordable."""
+    return [
+        _simulate(way, targets, adversarial, range(first, n, 2), [seed, place]) if way[0].state == "ok" else {}
+        for place, (way, n) in enumerate(zip(_setups(*given), repeats, strict=True))
+    ]
+
+
 def _simulate(
-    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
+    way: Setup, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], numbers: range, seed: list[int]
 ) -> dict[str, int]:
     """Return the number of simulated studies in which each target reached its next level or a better one."""
     option, extend, study = way
     assert extend is not None
 
-    def of_claim(found: Comparisons, claim: Claim) -> tuple[list[int], int]:
+    def of_claim(compared: Comparisons, claim: Claim) -> tuple[list[int], int]:
         """Return the indices of a claim's pairs, and of its scale."""
-        names = {found.agents.index(name) for name in claim.subjects}
-        return [k for k, pair in enumerate(found.pairs) if names <= {*pair}], found.names.index(claim.dimension)
+        names = {compared.agents.index(name) for name in claim.subjects}
+        return [k for k, pair in enumerate(compared.pairs) if names <= {*pair}], compared.names.index(claim.dimension)
 
     reached = {target.claim.id: 0 for target in targets}
     aims = {target.claim.id: target.aim for target in targets}
-    for number in range(studies):
+    for number in numbers:
+        note(f"simulating studies, {option.name}", number, numbers.stop)
         rng = np.random.default_rng([*seed, number])
         table = gated(extend(rng), study)
         tests = OrderTests(Comparisons.of_table(table, study), OrderPlan.of(study))

@@ -28,12 +28,12 @@ PARTS: Final = 4
 class Progress(Protocol):
     """A callback for progress: the name of the work, how much is done, and the total."""
 
-    def __call__(self, what: str, done: int, total: int, /) -> None:
+    def __call__(self, work: str, done: int, total: int, /) -> None:
         """Report the progress of one piece of work."""
         ...
 
 
-def silent(what: str, done: int, total: int, /) -> None:
+def silent(work: str, done: int, total: int, /) -> None:
     """Ignore progress."""
 
 
@@ -59,15 +59,15 @@ def watching() -> Progress:
     return _WATCHING.get()
 
 
-def note(what: str, done: int, total: int) -> None:
+def note(work: str, done: int, total: int) -> None:
     """Report the progress of one piece of work to this thread's callback."""
-    _WATCHING.get()(what, done, total)
+    _WATCHING.get()(work, done, total)
 
 
-def counts(what: str) -> Callable[[int, int], None]:
+def counts(work: str) -> Callable[[int, int], None]:
     """Return a function of (done, total) that reports to this thread's callback from any thread."""
     progress = _WATCHING.get()
-    return lambda done, total: progress(what, done, total)
+    return lambda done, total: progress(work, done, total)
 
 
 def count_parts() -> Callable[[object], None]:
@@ -105,7 +105,7 @@ class Piece:
     total: int
     began: float
     done: int
-    told: float
+    logged: float
     task: TaskID | None = None
 
     def state(self, now: float, usd: float) -> str:
@@ -134,28 +134,28 @@ class ProgressDisplay:
         self.usd = 0.0
         """The cost of replies while this was displayed."""
 
-    def __call__(self, what: str, done: int, total: int, /) -> None:
+    def __call__(self, work: str, done: int, total: int, /) -> None:
         """Show the progress of one piece of work."""
-        now, piece = self._clock(), self._pieces.get(what)
+        now, piece = self._clock(), self._pieces.get(work)
         if piece is None or done < piece.done:  # a piece of work may start again, such as a stage that each part has
-            old, piece = piece, Piece(what, done, total, now, done, now, None if piece is None else piece.task)
-            self._pieces[what] = piece
+            old, piece = piece, Piece(work, done, total, now, done, now, None if piece is None else piece.task)
+            self._pieces[work] = piece
             if piece.task is not None:
                 self._display.update(piece.task, piece=piece)
             elif not self._display.disable:
-                piece.task = self._display.add_task(escape(what), total=total, completed=done, piece=piece)
+                piece.task = self._display.add_task(escape(work), total=total, completed=done, piece=piece)
             if old is None and done < total:
-                _LOG.info("%s: %s", what, piece.state(now, self.usd))
+                _LOG.info("%s: %s", work, piece.state(now, self.usd))
         ended = piece.done < total <= done
         piece.done, piece.total, self._last = done, total, piece
         if piece.task is not None:
             # rich throttles redrawing; the update itself is a dict write.
             self._display.update(piece.task, completed=done, total=total)
         if ended:
-            _LOG.info("%s: %s in %.1f s", what, piece.state(now, self.usd), now - piece.began)
-        elif piece.task is None and now - piece.told >= EVERY_S:
-            piece.told = now
-            _LOG.info("%s: %s", what, piece.state(now, self.usd))
+            _LOG.info("%s: %s in %.1f s", work, piece.state(now, self.usd), now - piece.began)
+        elif piece.task is None and now - piece.logged >= EVERY_S:
+            piece.logged = now
+            _LOG.info("%s: %s", work, piece.state(now, self.usd))
 
     def say(self, line: str, /) -> None:
         """Print a line, unless the display is quiet."""

@@ -296,14 +296,14 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
     if not file.is_file():
         raise InputError(str(path), [Problem("", f"has no verdicts.json; run: assaymark claim {path}")])
     try:
-        found = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
+        saved = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
     except ValidationError as exc:
         raise InputError(str(file), problems_of(exc)) from None
-    if found.format != VERDICTS_FORMAT:
-        raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {found.format!r:.80})")])
-    compared = (verdict.claim for verdict in found.verdicts if verdict.claim.id.startswith(("first[", "above[")))
+    if saved.format != VERDICTS_FORMAT:
+        raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {saved.format!r:.80})")])
+    compared = (verdict.claim for verdict in saved.verdicts if verdict.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    agents, named = tuple(found.agents), dict[str, str]()
+    agents, named = tuple(saved.agents), dict[str, str]()
     for alias in aliases:
         name, equals, agent = (part.strip() for part in alias.partition("="))
         if not equals or not name:
@@ -312,16 +312,16 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> RunVerdicts:
             raise UnknownNameError("agent", agent, agents)
         named[name] = agent
     names = RunNames(agents, scores, named)
-    items = found.measurements.values()
+    items = saved.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
     sizes = {
-        "judges": len(found.panel.judges), "agents": len(found.agents), "dimensions": len({*scores} - {AGGREGATE}),
+        "judges": len(saved.panel.judges), "agents": len(saved.agents), "dimensions": len({*scores} - {AGGREGATE}),
         "decisions": max((item.n for item in items if item.name == "kappa.mean_pairwise"), default=0),
         "cycles": max((item.n for item in contrasts), default=0),
         "clusters": max((int(item.detail.get("clusters", 0)) for item in contrasts), default=0),
     }  # fmt: skip
     counts = {noun: size for noun, size in sizes.items() if size}
-    return RunVerdicts(names, found.verdicts, found.measurements, found.ranks, counts, judged=bool(found.panel.judges))
+    return RunVerdicts(names, saved.verdicts, saved.measurements, saved.ranks, counts, judged=bool(saved.panel.judges))
 
 
 def gate_lines(gated: ClaimCheck, at_least: str) -> list[str]:
@@ -405,8 +405,8 @@ def proofread(document: Document, run: RunVerdicts) -> Document:
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
         columns = sentence.start - begins[0] + 1, sentence.end - begins[1] + 1
         text = clean(sentence.text, 1000)
-        where = first + 1, columns[0], last + 1, columns[1]
-        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *where))
+        span = first + 1, columns[0], last + 1, columns[1]
+        findings.append(PlacedFinding(str(document.path), text, finding, sentence.start, sentence.end, *span))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, sentence in enumerate(sentences):
@@ -523,16 +523,16 @@ def sarif(texts: Sequence[Document]) -> dict[str, Any]:
         for words, name, level in _MARKS.values() if name
     ]  # fmt: skip
     results = []
-    for one in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
-        _, rule, level = _MARKS[one.finding.mark]
+    for hit in (placed for text in texts for placed in text.found if placed.finding.mark != "x"):
+        _, rule, level = _MARKS[hit.finding.mark]
         region = {
-            "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,
-            "snippet": {"text": one.sentence},
+            "startLine": hit.line, "startColumn": hit.column, "endLine": hit.end_line, "endColumn": hit.end_column,
+            "snippet": {"text": hit.sentence},
         }  # fmt: skip
-        path = Path(one.file)
+        path = Path(hit.file)
         uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
         place = {"artifactLocation": {"uri": uri}, "region": region}
-        message = {"text": one.message}
+        message = {"text": hit.message}
         results.append({"ruleId": rule, "level": level, "message": message, "locations": [{"physicalLocation": place}]})
     driver = {"name": "assaymark", "version": __version__, "rules": rules}
     return {

@@ -248,4 +248,4 @@ def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[st
         notes.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
     if n := sum(INSTRUCTION_LIKE in decision.flags for decision in decisions):
         notes.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
-    return (*notes, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
+    return (*notes, *(f"{note} ({n} records)" for note, n in counts.most_common(20)))

@@ -99,10 +99,10 @@ class RunFolder:
             )
         return self
 
-    def refuse_others(self, ours: bool, what: str) -> None:
+    def refuse_others(self, ours: bool, noun: str) -> None:
         """Raise `PlanError` if the folder holds files and they are not ``ours``."""
         if not ours and self.path.is_dir() and any(self.path.iterdir()):
-            raise PlanError(f"{self.path} holds other files; give the {what} a folder of its own (--out)")
+            raise PlanError(f"{self.path} holds other files; give the {noun} a folder of its own (--out)")
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
@@ -154,42 +154,42 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
     _LOG.info("wrote %s: %d files", folder, len(targets))
 
 
-def read_text(path: Path, what: str) -> str:
+def read_text(path: Path, noun: str) -> str:
     """Read a text file given by the user; raises `InputError` if it is missing or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise missing(path, what) from None
+        raise missing(path, noun) from None
     except UnicodeDecodeError as exc:
         kind = foreign_format(exc.object[:8])
-        problem = Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")
+        problem = Problem(f"byte {exc.start}", f"this {noun} is not UTF-8 text")
         raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
+        raise InputError(str(path), [Problem("", f"cannot read this {noun}: {exc.strerror or exc}")]) from None
 
 
-def missing(path: Path, what: str, advice: str = "") -> InputError:
+def missing(path: Path, noun: str, advice: str = "") -> InputError:
     """Return the error for a missing file or folder given by the user, with similar names beside it as suggestions."""
-    problem = f"{'a file, and no' if path.is_file() else 'no such'} {what}" + (f"; {advice}" if advice else "")
+    problem = f"{'a file, and no' if path.is_file() else 'no such'} {noun}" + (f"; {advice}" if advice else "")
     try:
         names = sorted({entry.name for entry in path.parent.iterdir() if entry.name[0] != "."} - {path.name})
     except OSError:
         return InputError(str(path), [Problem("", f"{problem}; there is no folder {path.parent}")])
     kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
-    if near := get_close_matches(path.name, names, n=2):
-        problem += f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
+    if similar := get_close_matches(path.name, names, n=2):
+        problem += f"; did you mean {' or '.join(str(path.parent / name) for name in similar)}?"
     elif kin:
         more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
         problem += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
     return InputError(str(path), [Problem("", problem)])
 
 
-def read_json(path: Path, what: str) -> JSON:
+def read_json(path: Path, noun: str) -> JSON:
     """Read a JSON file that assaymark wrote; raises `LedgerError` if it is damaged."""
     try:
-        return json.loads(read_text(path, what))
+        return json.loads(read_text(path, noun))
     except json.JSONDecodeError as exc:
-        raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+        raise LedgerError(f"{path}: this {noun} is damaged at line {exc.lineno} ({exc.msg})") from None
 
 
 def kind_of(folder: RunFolder) -> Kind:
@@ -243,9 +243,9 @@ class LockKind:
         stored = read_lock(folder)
         form = str(stored.get("format"))
         if form != self.format:
-            for start, what in self.others.items():
+            for start, message in self.others.items():
                 if form.startswith(start):
-                    raise PlanError(what.format(folder.path))
+                    raise PlanError(message.format(folder.path))
             raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
         if isinstance(folder.ledger, Path):  # a database is checked when calls are made
             _require_anchored(folder, stored, ledger_locks(folder))
@@ -397,8 +397,8 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
     with new_folder(site):
         try:
             say(earlier)  # from here on, a folder left by a kill is recognised as a site
-            for left in site.glob(f"{_NEW}*"):
-                shutil.rmtree(left, ignore_errors=True)
+            for stale in site.glob(f"{_NEW}*"):
+                shutil.rmtree(stale, ignore_errors=True)
             # within the site, and so on the same disk: if a page cannot be made, the site stays unchanged
             with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as staged:
                 write(Path(staged))

@@ -23,7 +23,7 @@ from assaymark.claims.certification import count_levels, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
-from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
+from assaymark.metrology.columns import ScoreColumns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
 from assaymark.metrology.measure_people import Labels
@@ -119,8 +119,8 @@ class MeasuredTable(Result):
         else:
             ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
             form = self.study.rubric.coefficient
-            what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
-            text.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
+            coefficient = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
+            text.append(f"agreement of the judges: {coefficient} {kappa.value:.2f}{ends}")
         # What few clusters can show of rankings by the overall score; nothing if there are more.
         pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
         most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
@@ -183,7 +183,7 @@ def measure_table(
                 large, reasons = False, [f"read whole into memory, because {reason}"]
         if not large:
             note("reading scores", 0, 1)
-            columns = Columns.of(read(path).table, str(path), named, scale)
+            columns = ScoreColumns.of(read(path).table, str(path), named, scale)
             note("reading scores", 1, 1)
             notes = [*reasons, *_unused_note(columns.unused)]
             measured = measure_columns(path, columns, study, notes, study is not None)
@@ -232,7 +232,7 @@ def study_toml(study: Study) -> str:
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, notes: Sequence[str], planned: bool,
+    path: Path, columns: ScoreColumns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table and decide its claims; ``planned`` if its plan was fixed before the scores were seen."""
@@ -304,7 +304,7 @@ def _unused_note(columns: Sequence[str]) -> list[str]:
 
 
 def _decide(
-    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, found: Sequence[Measurement], digest: str,
+    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, items: Sequence[Measurement], digest: str,
     notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip
     measurements = []
@@ -312,7 +312,7 @@ def _decide(
     # In tables where items or clusters take the place of cycles, the texts say so.
     words = {} if called == "cycle" else {"cycle": called}
     words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
-    for item in found:
+    for item in items:
         texts = item.method, item.n_of, item.state
         renamed = [reduce(lambda text, word: text.replace(word, words[word]), words, phrase) for phrase in texts]
         if called != "cycle" and not paired and "cycle" in " ".join(texts):
@@ -327,7 +327,7 @@ def _decide(
     )
 
 
-def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+def _measure_controls(columns: ScoreColumns, honest: ScoreTable, study: Study) -> list[Measurement]:
     """Measure length bias, contamination and control cells, as far as the table and the plan have them."""
     measurements: list[Measurement] = []
     # Most tables have none of these, and so load none of these modules.
@@ -340,7 +340,7 @@ def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> lis
 
         measurements += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
-        from assaymark.metrology.controls import Cell, cell_measurements
+        from assaymark.metrology.controls import ControlCell, cell_measurements
         from assaymark.metrology.length import length_matched_contrasts
 
         # The author of a control text is its agent's family or, without one, its agent.
@@ -351,7 +351,7 @@ def _measure_controls(columns: Columns, honest: ScoreTable, study: Study) -> lis
             table = score_table_of(columns, study.rubric.weights, derivation=kind)
             records = table.trajectories
             written = tuple(composers[name] for name in records)
-            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in records), written))
+            cells.append(ControlCell(kind, table, tuple(parents.get(name) or None for name in records), written))
         measurements += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":
@@ -471,7 +471,7 @@ def folder_sums(
             for failure in exc.failures:
                 # The first problems of each file, so that every file is named.
                 rest = ["and more in this file"] if len(failure.problems) > _SHOWN else []
-                problems += [Problem(failure.name, what) for what in (*failure.problems[:_SHOWN], *rest)]
+                problems += [Problem(failure.name, problem) for problem in (*failure.problems[:_SHOWN], *rest)]
     partitions = {names[index]: read_partition(sums[index]) for index in sorted(sums)}
     if partitions:
         problems += misfits(partitions)

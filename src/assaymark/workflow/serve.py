@@ -79,8 +79,8 @@ class RunServer:
         read_lock(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
-            what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
-            raise InputError(str(path), [Problem("", what)])
+            problem = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
+            raise InputError(str(path), [Problem("", problem)])
         self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
@@ -103,9 +103,9 @@ class RunServer:
         if path == "/":
             return Response(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
-            return _page(render_live(self.standing(), report=front))
+            return _page(render_live(self.progress(), report=front))
         if path == "/live.json":
-            return Response(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
+            return Response(200, json.dumps(self.progress().facts()).encode(), _KINDS[".json"])
         if (match := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
@@ -117,7 +117,7 @@ class RunServer:
                 return _missing(404, str(exc))
             return _page(render_call(call, next((reply for _, reply in ledger.replies([match[1]])), None)))
 
-    def standing(self) -> LiveView:
+    def progress(self) -> LiveView:
         """Return the progress of the run, read at most once a second for all viewers."""
         with self._lock:
             now = self._clock()
@@ -134,20 +134,20 @@ class RunServer:
     def _file(self, path: str) -> Response | None:
         """Serve a file from one of the shown folders, with a suffix of `_KINDS`; None for any other path."""
         root = self.folder.path.resolve()
-        found = (root / path.lstrip("/")).resolve()
+        file = (root / path.lstrip("/")).resolve()
         roots = [root] if self.site else [root / name for name in _SHOWN]
-        inside = any(found.is_relative_to(one) for one in roots) or (not self.site and found == root / "verdicts.json")
-        if not inside or found.suffix not in _KINDS or not found.is_file():
+        inside = any(file.is_relative_to(top) for top in roots) or (not self.site and file == root / "verdicts.json")
+        if not inside or file.suffix not in _KINDS or not file.is_file():
             return None
-        return Response(200, found.read_bytes(), _KINDS[found.suffix])
+        return Response(200, file.read_bytes(), _KINDS[file.suffix])
 
 
 def _page(html: str, status: int = 200) -> Response:
     return Response(status, html.encode("utf-8", "replace"))
 
 
-def _missing(status: int, what: str) -> Response:
-    return _page(render_missing(what), status)
+def _missing(status: int, reason: str) -> Response:
+    return _page(render_missing(reason), status)
 
 
 def _host(name: str) -> str:
@@ -180,7 +180,7 @@ class LabelServer:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
+    def receive(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Response:
         """Store the label in ``POST target``, if the request comes from a page of this server."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
             return Response(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
@@ -231,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send_error(413, "too large")
         host, origin, kind = (self.headers.get(name) for name in ("Host", "Origin", "Content-Type"))
         body = self.rfile.read(int(length))
-        return self._send(self.served.take(self.path, body, host=host or "", origin=origin, kind=kind))
+        return self._send(self.served.receive(self.path, body, host=host or "", origin=origin, kind=kind))
 
     def _send(self, answer: Response) -> None:
         self.send_response(answer.status)
@@ -261,8 +261,8 @@ def listen(served: RunServer | LabelServer, host: str, port: int) -> ThreadingHT
     try:
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:
-        what = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
-        raise InputError(f"{host}:{port}", [Problem("", what)]) from None
+        problem = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
+        raise InputError(f"{host}:{port}", [Problem("", problem)]) from None
     server.daemon_threads = True
     return server
 
@@ -286,8 +286,8 @@ def join_runs(
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
         elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            what = "is no run folder" if folder.path.is_dir() else "does not exist"
-            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+            problem = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{problem}; name folders of finished runs"))
     if problems:
         raise InputError("runs of a site", problems)
     runs.site_files(site, _NAME, "")

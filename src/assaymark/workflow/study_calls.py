@@ -18,9 +18,9 @@ from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError, problems_of
 from assaymark.judging import PlannedGrade, Rubric, user_messages
-from assaymark.judging.evidence import Material, evidence_summary, numeric_ledger
+from assaymark.judging.evidence import ContextIndex, evidence_summary, numeric_ledger
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology import Cell, ScoreTable
+from assaymark.metrology import ControlCell, ScoreTable
 from assaymark.notebook import Displayable
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Measurement, Rationale, content_id, sha256_text
@@ -68,7 +68,7 @@ class JudgingSession:
         return judging.plan_calls(self.decisions, {}, study, rubric, judges, only, self.shown)
 
     def grade(
-        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
+        self, rubric: Rubric, stage: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
     ) -> tuple[list[Judgment], int]:
         """Grade decisions under a rubric; returns the strictly parsed judgments, and the number of calls made now."""
         planned = self.plan(rubric, judges, only)
@@ -77,7 +77,7 @@ class JudgingSession:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, asked, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                how = self.models, engine, what + again, "the judges", None if again else unusable
+                how = self.models, engine, stage + again, "the judges", None if again else unusable
                 asked += asking.require_replies(self.folder, ledger, calls, *how)[1]
                 judgments = parse_judgments(planned, ledger)
                 bad = {
@@ -98,13 +98,13 @@ class JudgingSession:
 
     def results(self) -> dict[str, Any]:
         """Return results of judging that `measure` can reuse, as its keyword arguments."""
-        made, study = vars(self), self.locked.study
-        found = {name: made.get(name) for name in ("analysed", "evidence")}
-        if study.oracle and "shown" in made:  # the oracle reads the judges' messages
-            found["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
-        return found
+        cached, study = vars(self), self.locked.study
+        results = {name: cached.get(name) for name in ("analysed", "evidence")}
+        if study.oracle and "shown" in cached:  # the oracle reads the judges' messages
+            results["oracle"] = judging.oracle_scores(self.decisions, (), study, self.shown)
+        return results
 
-    def of_people(self) -> list[Judgment]:
+    def human_judgments(self) -> list[Judgment]:
         """Return the grades of people on the panel."""
         people = {judge.name for judge in self.locked.study.judges if judge.human}
         chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
@@ -131,7 +131,7 @@ class Scores:
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
-    cells: tuple[Cell, ...]
+    cells: tuple[ControlCell, ...]
     whole: ScoreTable
     left_out: Mapping[str, str]
 
@@ -165,8 +165,9 @@ class Scores:
         for kind in study.cells_judged:
             by_id = {decision.record_id: decision for decision in selection.cell(kind)}
             scores = metrology.gated(table(selection.cell(kind)), study, averaged)
-            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
+            judged = [by_id[name] for name in scores.trajectories]
+            parents, makers = tuple(d.derivation.parent for d in judged), tuple(d.agent.family for d in judged)
+            cells.append(ControlCell(kind, scores, parents, makers))
         return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), complete, left_out)
 
 
@@ -177,7 +178,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     """Return the sample of the anchor probe: first replicates, stratified by agent and cluster, seeded by the plan."""
     if study.anchor_probe is None:
         return frozenset()
-    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
+    first = sorted((record for record in honest if record.replicate == 1), key=lambda record: record.record_id)
     strata = {decision.record_id: (decision.agent.id, decision.cluster) for decision in first}
     rng = np.random.default_rng([study.seed, 3])
     return frozenset(metrology.stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
@@ -216,7 +217,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
             session.shown = user_messages(session.decisions, contexts, study)
         if JUDGMENTS in pending:
             judgments, sent = session.grade(locked.rubric, "asking the judges")
-            store.write(JUDGMENTS, [*judgments, *session.of_people()], reading)
+            store.write(JUDGMENTS, [*judgments, *session.human_judgments()], reading)
             for line in asking.reply_lines(judgments):
                 say(line)
         # The anchor probe: one judge again, on a stratified sample, under another rubric (section 5.6).
@@ -263,11 +264,11 @@ def audit_contexts(
     contexts: Iterable[tuple[str, Context]], honest: Sequence[Decision], study: Study, audit: list[Audit]
 ) -> Iterator[tuple[str, Context]]:
     """Yield the same contexts, and check numbers on the way; ``audit`` has the result once all are consumed."""
-    evidence, materials, shared = list[Evidence](), dict[str, Material](), defaultdict[str, list[Decision]](list)
+    evidence, materials, shared = list[Evidence](), dict[str, ContextIndex](), defaultdict[str, list[Decision]](list)
     for decision in honest:
         shared[decision.context_id].append(decision)
     for name, context in contexts:
-        materials |= {name: Material.of(context)} if name in shared else {}
+        materials |= {name: ContextIndex.of(context)} if name in shared else {}
         for decision in shared[name]:
             evidence += numeric_ledger(decision, context, material=materials[name])
         yield name, context
@@ -285,7 +286,7 @@ class PlannedDecision:
     context: Context
     call: CallSpec
 
-    def decided(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
+    def decision(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
         """Return the decision in a reply, with its cost if a price is known."""
         tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(self.call.model, *tokens, batch)
@@ -308,7 +309,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
         replies, sent = asking.require_replies(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
-    decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
+    decisions = [item.decision(replies[item.call.key], prices, item.call.key in batched) for item in asked]
     for line in asking.unusable_decisions(decisions):
         say(line)
     asking.print_raised(models)
@@ -372,9 +373,9 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         if (model := study.substrate.date_probe.model) is not None:
             canaries.ask([date_call(model, cycle.context) for cycle in cut_cycles(study.substrate, cycles=2)])
         prices, replies = asking.prices_of(models), canaries.kept
-        answered = [one.decided(replies[one.call.key][1], prices) for one in questions if one.call.key in replies]
+        answered = [item.decision(replies[item.call.key][1], prices) for item in questions if item.call.key in replies]
         by_id = {decision.record_id: decision for decision in answered}
-        decisions = [by_id.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
+        decisions = [by_id.get(record.record_id, record) for record in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """Return each judge's call on decision ``number``, counted from 0; decisions with reasons come first."""
@@ -399,11 +400,11 @@ def with_placeholder(planned: Decision) -> Decision:
     return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
+def work(place: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that this machine can answer."""
-    folder = None if isinstance(where, str) else where
+    folder = None if isinstance(place, str) else place
     locked = None if folder is None else open_locked(folder)
-    with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
+    with Ledger.open(place if isinstance(place, str) else place.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
         # The settings with which calls of this ledger were made last, if any were.

@@ -37,7 +37,6 @@ from assaymark.workflow.lock import (
     select,
 )  # fmt: skip
 from assaymark.workflow.measure import measure
-from assaymark.workflow.progress import note
 from assaymark.workflow.publish import StudyReport, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
@@ -98,10 +97,7 @@ def plan_calls(
 
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
-    note("simulating studies", 0, 1)
-    advice = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
-    note("simulating studies", 1, 1)
-    return advice
+    return plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> StudyReport:
@@ -122,11 +118,11 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Cycles that do not exist yet are cut into a temporary folder.
     with nullcontext("") if there else TemporaryDirectory() as path:
-        where = folder.require() if there else RunFolder(Path(path) / "run")
+        target = folder.require() if there else RunFolder(Path(path) / "run")
         if not there:
-            prepare(where, study)
-        check_plan(where, study, source, models)
-        stages, notes = _stages(where, study)
+            prepare(target, study)
+        check_plan(target, study, source, models)
+        stages, notes = _stages(target, study)
         stages = {"date-leakage check": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
             stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))

@@ -66,12 +66,12 @@ def context(*, completeness="complete", **parts):
 
 
 def material(**parts):
-    return evidence.Material.of(context(**parts))
+    return evidence.ContextIndex.of(context(**parts))
 
 
 def built(*facts, **more):
     """A material of these facts about our instruments."""
-    return evidence.Material.build(facts=list(facts), **{"instruments": INSTRUMENTS} | more)
+    return evidence.ContextIndex.build(facts=list(facts), **{"instruments": INSTRUMENTS} | more)
 
 
 COMPLETE = material()

@@ -95,10 +95,10 @@ def test_what_a_note_says_counts():
         ([free("b9", "closed at", 7411.98, "index", "The FTSE closed at 7,411.98."),
           free("b10", "It was down", -1.9, "percent", "It was down 1.9% for the week.")], "FTSE down 1.9%", "b10"),
     ):  # fmt: skip
-        found = only(text, evidence.Material.build(facts=facts))
+        found = only(text, evidence.ContextIndex.build(facts=facts))
         assert (found.state, found.facts) == ("supported", (name,))
     note = "Copper stocks rose to 412.5 kilotons from 330.0 kilotons."
-    seen = evidence.Material.build(
+    seen = evidence.ContextIndex.build(
         [free(f"b{at}", "copper stocks", n, "count", note) for at, n in ((0, 412.5), (1, 330.0))]
     )
     assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
@@ -247,9 +247,9 @@ def test_the_same_sentence_again_finds_the_same_and_without_anything_nothing_is_
     kept = audit(text)
     monkeypatch.setattr(ledger, "_MANY", math.inf)
     assert audit(text) == kept
-    assert m.states("Gold up 5.5% to $3", evidence.Material.build(facts=[])) == ["not_found", "not_found"]
+    assert m.states("Gold up 5.5% to $3", evidence.ContextIndex.build(facts=[])) == ["not_found", "not_found"]
     for value in (math.nan, math.inf):
-        assert evidence.Material.build(facts=[fact("f", "GOLD", "return_5d", value)]).cells.ids == ()
+        assert evidence.ContextIndex.build(facts=[fact("f", "GOLD", "return_5d", value)]).cells.ids == ()
 
 
 @given(st.randoms(use_true_random=False))

@@ -15,7 +15,7 @@ from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, f
 from assaymark import judging
 from assaymark.errors import ModelError
 from assaymark.judging import reference
-from assaymark.metrology import Cell, cell_measurements, score_table, style_measurements
+from assaymark.metrology import ControlCell, cell_measurements, score_table, style_measurements
 from assaymark.portfolio import audit
 from assaymark.prompting import signature
 from assaymark.protocol import parse_study
@@ -186,7 +186,7 @@ def halo_of(style, args):
     study = plan(args)
     honest, members = records(40), records(80, style=style, kind="cell_b", longest=6, seed=2)
     table = scored(members, study)
-    cell = Cell("cell_b", table, parents=(None,) * table.n, composers=("alder",) * table.n)
+    cell = ControlCell("cell_b", table, parents=(None,) * table.n, composers=("alder",) * table.n)
     (found,) = (m for m in cell_measurements(scored(honest, study), [cell], study) if m.name == "cell.halo")
     assert found.detail["family"] == "alder"
     return found

@@ -16,7 +16,7 @@ from assaymark import records
 from assaymark.claims import said
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, StepRecord, judge_score, load_scoring, season_table
 from assaymark.judging import season as judging_season
-from assaymark.portfolio import Book
+from assaymark.portfolio import Account
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
 from assaymark.report import season as season_pages
@@ -229,7 +229,7 @@ def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile:
             flags, ("no answer in time",), fills=(tracks.SeasonFill(*row, 10.0, None if at == 2 else 101.5, 1.0),),
             rejections=(tracks.SeasonRejection(*row, "not enough cash", shown),) * (at % 20 == 7),
             seconds=None if agent == "Cedar" else float(rng.uniform(2, 6)), nav=100_000.0 + 10 * at,
-            book=Book(40_000.0 - 100 * at, {symbol: 10.0 * (at + 1)}), mismatches=(wrong,) * (at % 50 == 13),
+            book=Account(40_000.0 - 100 * at, {symbol: 10.0 * (at + 1)}), mismatches=(wrong,) * (at % 50 == 13),
         ))  # fmt: skip
     return tuple(found)
 

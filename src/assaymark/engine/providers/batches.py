@@ -51,7 +51,7 @@ _KEY = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([0-9a-f]{64})"')
 _PLACE: Final = ("api_key_env", "api_version", "base_url")
 
 
-class NotTaken(ModelError):
+class BatchRefused(ModelError):
     """A batch was rejected before it was created: the provider is busy, or our quota of batches is used up."""
 
 
@@ -94,13 +94,13 @@ class RemoteBatches(ABC):
         return len(self.line(key, call))
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
-        """Submit a batch and return the provider's id. Raises `NotTaken` if it was certainly not created."""
+        """Submit a batch and return the provider's id. Raises `BatchRefused` if it was certainly not created."""
 
         def failure(exc: Exception, at: Transport) -> ModelError:
             error = self.asked.failure(exc, at)
             if status_of(exc) not in (425, 429, 529):
                 return error
-            return NotTaken(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
+            return BatchRefused(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
 
         return outside(partial(self._runner.run, attempt(self.at, self._submit(items, label), failure)))
 

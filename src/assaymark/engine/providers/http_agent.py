@@ -229,7 +229,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Url:
     """The address of an agent. ``host`` has no brackets for an IPv6 address."""
 
     secure: bool
@@ -238,7 +238,7 @@ class Site:
     path: str
 
     @classmethod
-    def of(cls, url: str) -> Site:
+    def of(cls, url: str) -> Url:
         """Parse a URL of http or https, host, port and path only. Raises `InputError`."""
         match = _URL.fullmatch(url)
         secure = match is not None and match["scheme"] == "https"
@@ -259,7 +259,7 @@ class HttpAgent:
         self, url: str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES,
         environ: Mapping[str, str] | None = None, sleep: Sleep = asyncio.sleep,
     ) -> None:  # fmt: skip
-        self._site = Site.of(url)
+        self._site = Url.of(url)
         self.url = url
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
         self._environ = os.environ if environ is None else environ
@@ -324,7 +324,7 @@ class _Post:
     """One POST request, made in a thread; `leave` and `failed` may be called from other threads meanwhile."""
 
     def __init__(
-        self, site: Site, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
+        self, site: Url, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
     ) -> None:
         self._site, self._body, self._token = site, body, token
         self._timeout_s, self._most, self._take_place = timeout_s, most, take_place

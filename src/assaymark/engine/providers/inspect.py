@@ -62,7 +62,7 @@ _Client = tuple[Any, Transport]
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Exchange:
     """One exchange below Inspect's own layer: request and response, or the provider's exception."""
 
     request: Mapping[str, Any] | None = None
@@ -70,7 +70,7 @@ class _Seen:
     error: Exception | None = None
 
 
-_SEEN: ContextVar[_Seen | None] = ContextVar("assaymark_inspect_seen", default=None)
+_SEEN: ContextVar[_Exchange | None] = ContextVar("assaymark_inspect_seen", default=None)
 
 
 class InspectModel:
@@ -96,7 +96,7 @@ class InspectModel:
         provider = replace(INSPECT, name=f"inspect/{self.provider}")
         at = replace(transport(provider, call, self._environ), options=options)
         load_sdk(INSPECT)
-        (model, at), seen = await self._clients.of(at), _Seen()
+        (model, at), seen = await self._clients.of(at), _Exchange()
         output = await base.attempt(at, self._generated(model, at, call, seen))
         # Refuse the answer if a setting of the call was not sent, and remember which
         if seen.request is None or self.provider in _SENT_UNSEEN:
@@ -137,7 +137,7 @@ class InspectModel:
         """Close the connections of this event loop; those of other loops close when their loop ends."""
         await self._clients.aclose()
 
-    async def _generated(self, model: Any, at: Transport, call: CallSpec, exchange: _Seen) -> Any:
+    async def _generated(self, model: Any, at: Transport, call: CallSpec, exchange: _Exchange) -> Any:
         """Return Inspect's output for a call; every exception becomes a `ModelError`."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         system, users = base.system_and_users(call)
@@ -198,7 +198,7 @@ class InspectModel:
 
             @functools.wraps(original)
             async def generate(*args: Any, **named: Any) -> Any:
-                exchange = _SEEN.get() or _Seen()
+                exchange = _SEEN.get() or _Exchange()
                 try:
                     result = await original(*args, **named)
                 except Exception as exc:

@@ -119,7 +119,7 @@ class DecisionNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class ContextIndex:
     """The look-up index of everything that one agent could see. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
@@ -149,7 +149,7 @@ class Material:
         return (f"prompt:{line}", rounded) if hits else None
 
     @classmethod
-    def of(cls, context: Context) -> Material:
+    def of(cls, context: Context) -> ContextIndex:
         """Index a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
         rows: list[tuple[str, str, str, float, str, str]] = []
         if (portfolio := context.portfolio) is not None:  # the holdings before the decision, as facts
@@ -169,7 +169,7 @@ class Material:
     def build(
         cls, facts: Sequence[Fact], instruments: Sequence[Instrument] = (), rules: Sequence[Constraint | str] = (),
         completeness: Completeness = "partial", series: Sequence[Series] = (),
-    ) -> Material:  # fmt: skip
+    ) -> ContextIndex:  # fmt: skip
         """Build the index from its parts, for callers without a context record."""
         ids = {instrument.id for instrument in instruments}
         further = sorted({fact.instrument for fact in facts} - ids - {""})

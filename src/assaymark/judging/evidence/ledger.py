@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
+from assaymark.judging.evidence.context_index import ContextIndex, DecisionNumbers, own_numbers, owners_of
 from assaymark.judging.evidence.mention import NumberContext, ParsedText, UnitReading, extract_numbers
 from assaymark.judging.evidence.rules import (
     Ruling,
@@ -45,15 +45,14 @@ _MANY = 200  # with fewer numbers, repetitions are too rare for a cache to pay o
 _LABELLED = ("row-labelled", "row-part-labelled")
 
 
-def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
+def numeric_ledger(decision: Decision, context: Context, *, material: ContextIndex | None = None) -> list[Evidence]:
     """Match every number in a decision's rationale against the context that the agent saw.
 
     The first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same subject
     within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the task;
     ``own_action`` repeats the decision; ``in_context`` is printed in the prompt or the context (or, rounded to four or
     more digits, in the prompt), but its subject is not established; ``not_found`` is the rest. Neither counts against
-    the agent. ``contradicted`` does; it is used only if the context is complete and one subject, one named field and
-    one cell are identified.
+    the agent. ``contradicted`` does; it requires a complete context and a unique subject, named field and cell.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
     context : Context
         The context that the agent saw.
     material : Material, optional
-        ``Material.of(context)``, to be shared by all decisions of the context.
+        ``ContextIndex.of(context)``, to be shared by all decisions of the context.
 
     Returns
     -------
@@ -73,14 +72,14 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
     --------
     See `audit_texts` for the core on plain texts.
     """
-    seen = Material.of(context) if material is None else material
+    seen = ContextIndex.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
     own, owners = own_numbers(decision, context), owners_of(decision)
     return audit_texts(texts, seen, own, owners=owners, decision=decision.record_id)
 
 
 def audit_texts(
-    texts: Sequence[tuple[RationaleKind, str]], material: Material, own: DecisionNumbers | None = None, *,
+    texts: Sequence[tuple[RationaleKind, str]], material: ContextIndex, own: DecisionNumbers | None = None, *,
     owners: Mapping[str, str] | None = None, decision: str = "",
 ) -> list[Evidence]:  # fmt: skip
     """Make the ledger of plain texts, by part and position, for a judge that only has a rendered prompt."""
@@ -120,7 +119,7 @@ def audit_texts(
     return ledger
 
 
-def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> Ruling:
+def _decide(material: ContextIndex, around: NumberContext, bag: DecisionNumbers) -> Ruling:
     """Apply the first rule that matches: own figures named as such, then facts, rules, own figures, derivations."""
     number, ruling = around.number, None
     named = around.words & _OWN_WORDS
@@ -148,7 +147,7 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
-def _fact(material: Material, around: NumberContext) -> Ruling | None:
+def _fact(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a cell labelled by the clause, else a free fact about its subject, any cell of the row, or a wider fact."""
     from_row = match_cell(material, around)
     if from_row is not None and from_row.rule in _LABELLED:
@@ -168,7 +167,7 @@ def _is_coarse_threshold(around: NumberContext) -> bool:
     return around.conditional and significant(around.number) < 3
 
 
-def _stands(material: Material, around: NumberContext) -> Ruling | None:
+def _stands(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Find the number as printed anywhere in the context, about any subject; a printed sign must agree."""
     if (printed := material.prints(around.number)) is not None:
         where, rounded = printed
@@ -199,7 +198,7 @@ _UNSETTLED = frozenset(
 
 
 def chance_corrected(
-    evidence: Sequence[Evidence], materials: Mapping[str, Material], contexts: Mapping[str, str],
+    evidence: Sequence[Evidence], materials: Mapping[str, ContextIndex], contexts: Mapping[str, str],
     rng: np.random.Generator, permutations: int = 200,
 ) -> tuple[float, int, dict[str, float]]:  # fmt: skip
     """Compute ``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
@@ -287,7 +286,7 @@ _CHANCE_METHOD = "(observed - chance) / (1 - chance); subjects permuted within u
 
 def evidence_summary(
     evidence: Sequence[Evidence], decisions: Sequence[Decision],
-    contexts: Mapping[str, Context] | Mapping[str, Material] | None = None, *, rng: np.random.Generator,
+    contexts: Mapping[str, Context] | Mapping[str, ContextIndex] | None = None, *, rng: np.random.Generator,
     level: float = 0.95, permutations: int = 200,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """Compute the ledger's measurements over ``decisions``, including those without numbers; ignore other evidence."""
@@ -331,7 +330,7 @@ def evidence_summary(
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
     value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
-        materials = {name: raw if isinstance(raw, Material) else Material.of(raw) for name, raw in contexts.items()}
+        materials = {name: x if isinstance(x, ContextIndex) else ContextIndex.of(x) for name, x in contexts.items()}
         context_of = {name: decision.context_id for name, decision in by_id.items()}
         try:
             value, n, detail = chance_corrected(ledger, materials, context_of, rng, permutations)

@@ -392,7 +392,7 @@ class NumberSpan(NamedTuple):
     clause: tuple[int, int]
 
 
-class _ParsedSentence:
+class _NumberSentence:
     """One sentence that contains a number: its words, breaks, horizons and the instruments it names."""
 
     __slots__ = ("breaks", "end", "mentions", "spoken", "start", "starts", "words")
@@ -421,13 +421,13 @@ class ParsedText:
         self.headers = Headers(text, subjects, owner)
         self._lower = lower_of(text)
         self._subjects = subjects
-        self._last: _ParsedSentence | None = None
+        self._last: _NumberSentence | None = None
 
-    def sentence_at(self, position: int) -> _ParsedSentence:
+    def sentence_at(self, position: int) -> _NumberSentence:
         """Return the sentence around a position; the last result is cached."""
         last = self._last
         if last is None or not last.start <= position < last.end:
-            last = self._last = _ParsedSentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
+            last = self._last = _NumberSentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
         return last
 
     def key(self, at: int) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assaymark.judging.evidence.context_index import DecisionNumbers, FactCells, FieldLabel, FreeFacts, Material
+from assaymark.judging.evidence.context_index import ContextIndex, DecisionNumbers, FactCells, FieldLabel, FreeFacts
 from assaymark.judging.evidence.mention import HALF, NumberContext, PrintedNumber, UnitReading, Values, near
 from assaymark.judging.evidence.words import (
     CHANGE,
@@ -74,7 +74,7 @@ class _Token(NamedTuple):
     kind: str
 
 
-def is_plain_statement(material: Material, around: NumberContext, label: FieldLabel) -> bool:
+def is_plain_statement(material: ContextIndex, around: NumberContext, label: FieldLabel) -> bool:
     """Return True if the sentence around a number only states that this field of the subject equals the number."""
     place = around.place
     text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
@@ -241,7 +241,7 @@ def is_full(label: FieldLabel, around: NumberContext) -> bool:
 _ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
 
 
-def match_cell(material: Material, around: NumberContext) -> Ruling | None:
+def match_cell(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Find the best-labelled cell of the nearest possible instrument that agrees with the number, or None."""
     cells, ruling, best = material.cells, None, -1
     money, values = around.number.unit == "usd", cells.values
@@ -337,7 +337,7 @@ class Ruling(NamedTuple):
     row: int = -1
 
 
-def derive(material: Material, around: NumberContext) -> Ruling | None:
+def derive(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Return the first derivation of the number from visible facts, or None."""
     if around.number.bare:
         return None
@@ -356,7 +356,7 @@ def derive(material: Material, around: NumberContext) -> Ruling | None:
     return None
 
 
-def _spread(material: Material, around: NumberContext) -> Ruling | None:
+def _spread(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match the difference between two instruments in one field, if the clause is a comparison."""
     if SPREAD.isdisjoint(around.lower):
         return None
@@ -427,7 +427,7 @@ def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
     return None
 
 
-def _recomputed(material: Material, around: NumberContext) -> Ruling | None:
+def _recomputed(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Match a return, volatility or drawdown of the instrument over the named horizon, or a return over all bars."""
     for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
@@ -479,7 +479,7 @@ _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
 
 
-def accusation(material: Material, around: NumberContext) -> Ruling | None:
+def accusation(material: ContextIndex, around: NumberContext) -> Ruling | None:
     """Rule that a number contradicts the one cell that it is about; None if any condition for that is not met."""
     # The benchmark may be named along with the instrument, as in "beta to SPY", if the field's name contains it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())

@@ -253,7 +253,7 @@ _GENERIC = LISTS["generic"]
 _COMMON = (_GENERIC | STOP) - {"cash"}
 
 
-class InstrumentMention(NamedTuple):
+class SubjectMention(NamedTuple):
     """One mention of an instrument: its span, and the instrument's row in the subject index."""
 
     start: int
@@ -272,7 +272,7 @@ class Subjects:
     rows: Mapping[str, int]
     unspaced: Mapping[str, int]
 
-    def mentions(self, text: str, words: TextWords) -> list[InstrumentMention]:
+    def mentions(self, text: str, words: TextWords) -> list[SubjectMention]:
         """Return the instruments that these words of ``text`` name, leftmost longest match, in order."""
         hits = []
         phrases, symbols, forms, lowers = self.phrases, self.symbols, words.forms, words.lowers
@@ -283,20 +283,20 @@ class Subjects:
                 continue
             length, row = self._longest(text, words, at, stop)
             if length:
-                hits.append(InstrumentMention(words.starts[at], words.end(at + length - 1), row))
+                hits.append(SubjectMention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
         if not self.unspaced or not words.starts:
             return hits
         # Names in scripts without spaces occur inside other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
-            InstrumentMention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
+            SubjectMention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
             for match in _unspaced_pattern(tuple(self.unspaced)).finditer(text, start, end)
         ]
         outside = [hit for hit in hits if not any(hit.start < other.end and other.start < hit.end for other in inside)]
         return sorted(outside + inside, key=lambda mention: mention.start)
 
-    def first(self, text: str, position: int) -> InstrumentMention | None:
+    def first(self, text: str, position: int) -> SubjectMention | None:
         """Return the instrument whose name begins at ``position``, if any."""
         match = _TOKEN.match(text, position)
         head = match.group().lower() if match else ""
@@ -307,7 +307,7 @@ class Subjects:
         mentions = self.mentions(part, words_of(part))
         if not mentions or mentions[0].start:
             return None
-        return InstrumentMention(position, position + mentions[0].end, mentions[0].row)
+        return SubjectMention(position, position + mentions[0].end, mentions[0].row)
 
     def alone(self, word: str) -> int:
         """Return the row whose whole name, symbol or id is this one canonical word, or -1."""

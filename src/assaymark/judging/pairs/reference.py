@@ -13,7 +13,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from assaymark.engine.calls import BuiltIn, CallSpec
+from assaymark.engine.calls import BuiltInModel, CallSpec
 from assaymark.errors import InputError
 from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text, marks
 from assaymark.judging.pairs.stimuli import CHANGES
@@ -223,7 +223,7 @@ NEAR_WORDS = 3
 _SPACE = re.compile(r"(\s+)")
 
 
-class ReferencePairJudge(BuiltIn):
+class ReferencePairJudge(BuiltInModel):
     """A judge that decides with given probabilities (`PlantedPair`), drawn by a hash, so that runs are reproducible.
 
     All draws depend on the judge's name, its seed, the trial (see ``steady``) and the task as shown.

@@ -1,8 +1,7 @@
 """Stimuli: texts with a quality difference known by construction, deterministic for a seed.
 
 Ten tasks make 450 pairs, shown in both orders: 900 calls for one judge with one prompt. `check` in
-`assaymark.judging.pairs` validates them before any call. `point_stimuli` makes the same texts for judges that score
-one text at a time.
+`assaymark.judging.pairs` validates them before any call. `point_stimuli` makes the same texts for pointwise judges.
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ class _Drawn:
     """The random draws of one task and its texts, all of one length; they depend only on the seed and the task's name.
 
     Every text has one sentence per requirement, a neutral one if the requirement is not met, and a neutral ending that
-    makes it ``tokens`` words long. ``order`` is the order in which the prefix chain adds requirements; ``chain`` is
-    the texts Q0 .. Q5.
+    makes it ``tokens`` words long. ``order`` is the order of requirements in the prefix chain, ``chain`` is Q0 .. Q5.
     """
 
     def __init__(self, task: Task, seed: int) -> None:
@@ -285,7 +283,7 @@ class _StoredPair:
 
 
 @rec.record
-class _Stored:
+class _StoredStimuli:
     manifest: StimuliManifest
     tasks: tuple[Brief, ...]
     pairs: tuple[_StoredPair, ...]
@@ -306,7 +304,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: StimuliManifest) -> str:
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], StimuliManifest]:
     """Parse a file written by `stimuli_json`; raise InputError if the manifest does not match the pairs."""
-    stored = rec.parse(_Stored, text, source)
+    stored = rec.parse(_StoredStimuli, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])

@@ -11,12 +11,13 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.judging.reference.features import Features, notice
     from assaymark.judging.reference.judges import (
-        MIDDLE, ORACLE, PLANTED, VIEWS, ConstraintOracle, Planted, ReferenceJudge, Term, argument_problems, asked_alike,
-        opinion, oracle_scores, reference_judges,
+        PlantedJudge, PlantedJudge as Planted,  # noqa: F401  # its name in 0.1
+        MIDDLE, ORACLE, PLANTED, VIEWS, ConstraintOracle, ReferenceJudge, Term, argument_problems, asked_alike, opinion,
+        oracle_scores, reference_judges,
     )  # fmt: skip
 
 __all__ = [
-    "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "Planted", "ReferenceJudge", "Term",
+    "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "PlantedJudge", "ReferenceJudge", "Term",
     "argument_problems", "asked_alike", "notice", "opinion", "oracle_scores", "reference_judges",
 ]  # fmt: skip
 

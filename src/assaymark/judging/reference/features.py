@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.arithmetic_oracle import LIMITS, QuantityCheck, reconcile
-from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
+from assaymark.judging.evidence import BORNE_OUT, ContextIndex, DecisionNumbers, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import OrderOutcome, ParsedDecision, order_outcome, read_decision
 from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, style_of, token_count
@@ -169,7 +169,7 @@ def _forecasts(shown: ParsedDecision, holdings: Mapping[str, float], stated: Seq
     return {"order": _mean(order), "edge": edge, "ranges": _mean(ranges), "arithmetic": _mean(sums)}
 
 
-Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[str, float]]
+Seen = tuple[Context, ContextIndex, dict[str, Instrument], dict[str, Called], dict[str, float]]
 """The context of a prompt, plain and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
 _context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # parsed once for all its decisions
@@ -204,7 +204,7 @@ def _seen(text: str) -> Seen:
         for instrument, value in values.items():
             ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
     volatility = {instrument: math.fsum(numbers) / len(numbers) for instrument, numbers in ranks.items()}
-    return context, Material.of(context), items, {name: _called(item) for name, item in items.items()}, volatility
+    return context, ContextIndex.of(context), items, {name: _called(item) for name, item in items.items()}, volatility
 
 
 def notice(parts: Sequence[str]) -> Features:
@@ -497,4 +497,4 @@ def _audited(
             unit = unit.removesuffix("]")
             facts.append(Fact(column, symbol, name, value, unit, available_at=_EARLY))
     shown: list[Any] = list(texts)
-    return tuple(audit_texts(shown, Material.build(facts, names)))
+    return tuple(audit_texts(shown, ContextIndex.build(facts, names)))

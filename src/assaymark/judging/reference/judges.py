@@ -13,7 +13,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from assaymark.engine.calls import BuiltIn, CallSpec, Message, Text
+from assaymark.engine.calls import BuiltInModel, CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import oracle_score
 from assaymark.judging.prompts import user_messages
@@ -150,7 +150,7 @@ VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedJudge:
     """The planted properties of a built-in rubric judge.
 
     On each dimension the score before rounding is ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is
@@ -169,8 +169,8 @@ class Planted:
     terse_tokens: float = 60.0
 
 
-PLANTED: Mapping[str, Planted] = MappingProxyType(
-    {model: Planted(**row) for model, row in planted_tables()["rubric"].items()}
+PLANTED: Mapping[str, PlantedJudge] = MappingProxyType(
+    {model: PlantedJudge(**row) for model, row in planted_tables()["rubric"].items()}
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
@@ -181,7 +181,7 @@ RUBRIC = "constraints-1.0"
 """The rubric that has only this dimension, worded as in v1.1."""
 
 
-class ReferenceJudge(BuiltIn):
+class ReferenceJudge(BuiltInModel):
     """A built-in rubric judge, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
 
     version = "5"
@@ -222,7 +222,7 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
         return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
         return []
-    return [*_argument_problems(Planted, args, 1e9, "halo", ("noise", "terse", "terse_tokens"))]
+    return [*_argument_problems(PlantedJudge, args, 1e9, "halo", ("noise", "terse", "terse_tokens"))]
 
 
 def dimension_problem(model: str, names: Collection[str]) -> str | None:
@@ -252,7 +252,7 @@ _MOST_QUOTES = 12
 _MOST_QUOTED = 200
 
 
-class ConstraintOracle(BuiltIn):
+class ConstraintOracle(BuiltInModel):
     """A rule-based judge of constraint awareness: it computes the portfolio from one rendered prompt.
 
     It has no noise, no preferences and no arguments. It only accepts rubrics whose one dimension is
@@ -343,7 +343,7 @@ LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
 """The weight of each feature for each judge (default 1), in which the judges' viewpoints differ."""
 
 
-class SeasonJudge(BuiltIn):
+class SeasonJudge(BuiltInModel):
     """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, according to the schema."""
 
     unreadable = (InputError, KeyError, ValueError)

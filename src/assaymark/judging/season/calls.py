@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from assaymark.engine.calls import Message, Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
+from assaymark.judging.evidence import BORNE_OUT, ContextIndex, numeric_ledger
 from assaymark.judging.prompts import PlannedCall, shared_text
 from assaymark.judging.season import plans
 from assaymark.judging.season import record as rec
@@ -281,7 +281,7 @@ def horizon_ledgers(
         shown.setdefault(step.context_id, []).append(step)
     ledgers: dict[int, tuple[Evidence, ...]] = {}
     for name, group in shown.items():
-        material = Material.of(contexts[name])
+        material = ContextIndex.of(contexts[name])
         for step in group:
             decision = replace(by_id[step.record_id], rationales=step.texts)
             ledgers[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))

@@ -1,7 +1,6 @@
 """Scoring plans of a season: axes, weights, bands and the rule for several judges, in files that are validated on load.
 
-Two plans are built in, for versions 0.3 and 0.4 of the season methodology. Gaps and contradictions in both texts are
-resolved as follows:
+Two plans are built in, for versions 0.3 and 0.4 of the season methodology. They resolve gaps and contradictions in it:
 
 - Four axes are graded, but not the four of the composite. Data reliability is graded but not used; process enters the
   composite but is not graded separately. It is computed from temporal consistency and portfolio discipline, which

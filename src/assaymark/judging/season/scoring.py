@@ -193,8 +193,7 @@ def total_score(
 ) -> float:
     """Compute the total: 90 % median of the judges' composites, 10 % efficiency; without a timing the median alone.
 
-    A plan for a single judge rejects more than one composite. A plan with an efficiency weight of 0 ignores
-    ``efficiency``.
+    A plan for a single judge rejects more than one composite. With an efficiency weight of 0 only the median counts.
 
     Parameters
     ----------

@@ -16,9 +16,9 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.metrology.datasheet.calls import (
-        BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, Agreement, CallTable,
-        Decomposition, VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of,
-        pair_class,
+        JointOutcomes, JointOutcomes as Agreement,  # noqa: F401  # its name in 0.1
+        BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, CallTable, Decomposition,
+        VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of, pair_class,
     )  # fmt: skip
     from assaymark.metrology.datasheet.estimates import (
         Estimator, ShareInterval, TaskBootstrap, between_kappa, cohen_kappas, decomposition_measurements, dispersion,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE", "CLASSES", "CLASS_OF", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "OUTCOME_OF", "PREFERENCES", "RULES",
-    "STRICT", "VERDICTS", "Agreement", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Estimator",
+    "STRICT", "VERDICTS", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Estimator", "JointOutcomes",
     "ShareInterval", "TaskBootstrap", "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls",
     "between_kappa", "call_table", "chip_words", "cohen_kappas", "compare", "d_prime", "datasheet_measurements",
     "datasheet_of", "decompose", "decompose_arrays", "decomposition_measurements", "decomposition_of",

@@ -186,7 +186,7 @@ class VerdictCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JointOutcomes:
     """The joint outcomes of two judges on the same calls: ``tables`` [G, 4, 4] of `OUTCOMES`, by task.
     If counted by content, the first two outcomes are the contents u and v, and the units are pairs."""
 
@@ -230,7 +230,7 @@ def decompose_arrays(
 def agreement_arrays(
     judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike,
     content: bool = False,
-) -> tuple[Agreement, ...]:  # fmt: skip
+) -> tuple[JointOutcomes, ...]:  # fmt: skip
     """Count the joint outcomes of every two judges on their common calls, by task."""
     columns = zip(
         ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
@@ -253,7 +253,7 @@ def agreement_arrays(
         common = np.flatnonzero((answers[a] != kinds) & (answers[b] != kinds))
         place = (task_of[common] * kinds + answers[a, common]) * kinds + answers[b, common]
         tables = np.bincount(place, minlength=groups * kinds * kinds).reshape(groups, kinds, kinds)
-        pairs.append(Agreement(a, b, tables))
+        pairs.append(JointOutcomes(a, b, tables))
     return tuple(pairs)
 
 

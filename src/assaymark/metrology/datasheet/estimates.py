@@ -526,8 +526,7 @@ TIED: Final = 2
 def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """Measure the accuracy of verdicts on natural pairs against ground truth; an unusable reply counts as wrong.
 
-    ``truth.accuracy`` is over calls, the others over pairs shown in both orders. If the ground truth is a tie, having
-    no preference is right.
+    ``truth.accuracy`` is over calls, the others over pairs shown in both orders. No preference is right for true ties.
     """
     rows = table.where(prompt, condition="different_subset")
     rows = rows[table.better[rows] >= 0]

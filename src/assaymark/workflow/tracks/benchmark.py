@@ -100,8 +100,8 @@ def plan_text(path: Path | None, options: Mapping[str, Any]) -> tuple[str, str]:
             name = called if counts[called] == 1 else f"{called}-{counts[called]}"
             # its family: the provider or, on a server of the user's own, the name of the model
             provider, _, rest = model.partition("/")
-            own = provider in ("openai-chat", "http", "python", "inspect", "reference")
-            family, more = model_name(rest) if own else provider, dict[str, object]()
+            hosted = provider in ("openai-chat", "http", "python", "inspect", "reference")
+            family, more = model_name(rest) if hosted else provider, dict[str, object]()
             if kind == "models" and provider == "reference":
                 family = name.lower()
             elif kind == "models" and not is_outside(model):
@@ -209,8 +209,8 @@ def _lock(
             if model.startswith("reference/") and model not in built_in and model in {one.model for one in plan.models}:
                 # built in, but an agent or judge of studies, which cannot answer a benchmark
                 words = (*ALIASES, *(name.removeprefix(PREFIX) for name in built_in))
-                near = get_close_matches(model.partition("/")[2], words, 1)
-                meant = f"; did you mean {resolve(f'reference/{near[0]}')}?" if near else ""
+                similar = get_close_matches(model.partition("/")[2], words, 1)
+                meant = f"; did you mean {resolve(f'reference/{similar[0]}')}?" if similar else ""
                 there = f"built-in models that do: {', '.join(sorted(built_in))}{meant}"
                 problem = f"{model} answers nothing of a benchmark; {there}"
             if problem:
@@ -276,25 +276,25 @@ def _decide(
     baselines: tuple[BaselineResult, ...] = ()
     measurements: list[Measurement] = []
     scores: list[Score] = []
-    found: list[Board] = []
+    ranked: list[Board] = []
     if episodes is not None:
         baselines = run_baselines(locked.windows, chosen.cash_baselines, chosen.cost_bps, plan.convention)
         measurements += measure.pipeline_measurements(locked, episodes, baselines)
         measurements += measure.ceiling_measurements(locked)
         scores += measure.pipeline_scores(locked, episodes)
         windows = len(locked.windows)
-        where = "in this window" if windows == 1 else f"in these {windows} windows"
+        scope = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in measure.boards_of(locked):
             of = "over all profiles" if name == ALL else f"under the {name} profile"
-            found.append(Board(name, f"CEPS {of} {where}", PIPELINE))
+            ranked.append(Board(name, f"CEPS {of} {scope}", PIPELINE))
     if answers is not None:
         measurements += measure.question_measurements(locked, answers)
         scores += measure.question_scores(locked, answers)
-        found.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+        ranked.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
     if episodes is not None and answers is not None:
         measurements += measure.rank_measurements(locked, episodes, answers)
     rules = boards.BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
-    verdicts, leaderboards = boards.decide_benchmark(measurements, found, rules, locked.plan_hash)
+    verdicts, leaderboards = boards.decide_benchmark(measurements, ranked, rules, locked.plan_hash)
     store, basis = Store(folder), {"plan": locked.plan_hash}
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
@@ -307,7 +307,7 @@ def _decide(
         plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
         panel=Panel({}, any(agent.model.startswith("reference/") for agent in plan.models)),
-        amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
+        amendments=[change.stated for change in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)
@@ -322,12 +322,12 @@ def _decide(
     if free := ", ".join(agent.name for agent in asked if agent.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
     unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
-    turned = measure.ceps_items([other for _, other in episodes or ()], unscored)
-    others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
+    other_items = measure.ceps_items([other for _, other in episodes or ()], unscored)
+    others = level_measurements("bench.level", other_items, {"board": measure.boards_of(locked)[0]}, plan.level)
     splits: Mapping[tuple[Template, Split], int] = {}
     if answers:
         path = plan.questions.file
-        pairs = () if path is None else ((one.template, one.split) for one in published.read_questions(Path(path)))
+        pairs = () if path is None else ((item.template, item.split) for item in published.read_questions(Path(path)))
         splits = published.shared_out(published.COUNTS) if path is None else Counter(pairs)
     return pages.BenchRun(
         plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,

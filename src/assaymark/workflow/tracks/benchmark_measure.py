@@ -64,22 +64,22 @@ def grade_rationales(
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale in a study of its own, with its own lock, verdicts and pages."""
     within, ids = folder.rationales, locked.market.universe.ids
-    known = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
+    views = {day.day: day for window in locked.windows for day in map(locked.market.known, window.rows.tolist())}
     agents = {agent.name: agent for agent in locked.plan.models}
     decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
         for (result, _), (step, dated) in ((episode, at) for episode in episodes for at in enumerate(episode[0].dates)):
-            agent, where = agents[result.model], f"{result.profile}/{result.window}"
+            agent, setting = agents[result.model], f"{result.profile}/{result.window}"
             keys = {stage: answer.key for (day, stage), answer in result.heard.items() if day == dated.day}
             replies = {stage: ledger.reply(key) for stage, key in keys.items()}
             texts = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
             if not texts:
                 continue
             # the context of the model at S3: prompt, numbers, and limits
-            seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
+            view, moment, profile = views[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
             facts = [
                 records.Fact(f"{line.ticker}/{name}", line.ticker, name, float(value), unit, available_at=moment)
-                for line in seen.lines
+                for line in view.lines
                 for name, unit in _COLUMNS.items()
                 if (value := getattr(line, name)) is not None
             ]  # fmt: skip
@@ -94,7 +94,7 @@ def grade_rationales(
                 facts=tuple(facts), constraints=limits, profile=profile.text,
                 instruments=tuple(
                     records.Instrument(id=name, symbol=name, asset_class=kind)
-                    for name, kind in zip(seen.tickers, seen.classes, strict=True)
+                    for name, kind in zip(view.tickers, view.classes, strict=True)
                 ),
             )  # fmt: skip
             context_id = content_id(context)
@@ -107,8 +107,8 @@ def grade_rationales(
             weights = {ids[at]: float(dated.executed[at]) for at in places}
             decisions.append(
                 records.Decision(
-                    record_id=hashlib.sha256(f"{agent.name}/{where}/{dated.day}".encode()).hexdigest(),
-                    episode_id=where, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
+                    record_id=hashlib.sha256(f"{agent.name}/{setting}/{dated.day}".encode()).hexdigest(),
+                    episode_id=setting, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
                     agent=records.Agent(agent.name, agent.family, agent.model),
                     context_id=context_id, format="assaymark benchmark",
                     actions=tuple(
@@ -119,7 +119,7 @@ def grade_rationales(
                         records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
                         for stage, text in texts.items()
                     ),
-                    provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
+                    provenance=records.Provenance(source=f"{locked.plan.name}, {setting}"),
                     call=records.CallFacts(
                         **sums, timing_source="absent" if sums["seconds"] is None else "measured"
                     ),
@@ -171,9 +171,9 @@ def pipeline_measurements(
     """Compute every measurement of a run's pipeline."""
     rng, level = np.random.default_rng([locked.plan.seed, 1]), locked.plan.level
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes, locked.plan.convention)
-    gone, left = excluded_models(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
+    gone, unscored_by = excluded_models(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
     boards, others = (
-        {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], left[at])
+        {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], unscored_by[at])
          for name in boards_of(locked)}
         for at in (0, 1)
     )  # fmt: skip
@@ -394,10 +394,10 @@ def _ratios(
         except NotMeasurableError as exc:
             yield from (no_ratio("bench.sharpe", result, f"not defined: {exc}") for result, _ in moving)
             continue
-        for at, (result, turned) in enumerate(moving):
+        for at, (result, other_result) in enumerate(moving):
             yield _ratio("bench.sharpe", _labels(result), ratios[at], level)
             if even is not None:
-                other, against = performance(turned.nav).sharpe, performance(even).sharpe
+                other, against = performance(other_result.nav).sharpe, performance(even).sharpe
                 more = {} if other is None or against is None else {"other": other - against}
                 yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **more)
 
@@ -514,5 +514,5 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
         rng = np.random.default_rng([locked.plan.seed, 2])
         labels = {"board": board}
         results.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))
-    turned = results[1].value
-    return [replace(results[0], detail=results[0].detail if turned is None else {**results[0].detail, "other": turned})]
+    other = results[1].value
+    return [replace(results[0], detail=results[0].detail if other is None else {**results[0].detail, "other": other})]

@@ -132,8 +132,8 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
 
 def open_data(plan: BenchPlan) -> BenchData:
     """Open the market and the windows of a plan."""
-    where = plan.market.source
-    history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
+    source = plan.market.source
+    history = synthetic_history(plan.market.seed) if source == "synthetic" else open_history(Path(source))
     chosen = plan.market.instruments
     universe = choose_universe(history, chosen if isinstance(chosen, int) else list(chosen))
     rules = plan.pipeline
@@ -184,7 +184,7 @@ def expect_bench(folder: RunFolder, text: str, source: str, questions: bool, pri
             reply = Reply(text=stand_in.answer(call.shown())[0], model="stand-in")
             for state in states:
                 state.take(reply)
-    return forecast({"pipeline": calls}, folder, prices).noting(
+    return forecast({"pipeline": calls}, folder, prices).with_note(
         "calls after the first of a window show what was answered before: reference replies stand in for that"
     )
 
@@ -204,7 +204,7 @@ def episodes_of(
     """
     if models is None and not folder.has_ledger:
         return None
-    plan, what = locked.plan, "reading the pipeline" if models is None else "pipeline"
+    plan, stage = locked.plan, "reading the pipeline" if models is None else "pipeline"
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows, [plan.pipeline])
     episodes = [(EpisodeState(*parts, plan.convention), EpisodeState(*parts, locked.other)) for parts in played]
     total, done = sum(first.calls for first, _ in episodes), 0
@@ -218,14 +218,14 @@ def episodes_of(
             if ledger.pending(asked):
                 if models is None:
                     return None
-                with watched(lambda _, now, _of, before=done: progress(what, before + now, total)):
-                    require_replies(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
+                with watched(lambda _, now, _of, before=done: progress(stage, before + now, total)):
+                    require_replies(folder, ledger, list(asked.values()), models, engine, stage, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for first, second, call in wave:
                 first.take(replies[call.key])
                 second.follow(replies[call.key])
             done += len(wave)
-            note(what, done, total)
+            note(stage, done, total)
     return tuple((first.result(), second.result()) for first, second in episodes)
 
 
@@ -258,12 +258,12 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
     for agent, question, condition, call in asked:
         reply = replies[call.key]
-        scored, turned = (
+        scored, other = (
             score_answer(question, reply.text, reply.finish, convention=each)
             for each in (locked.plan.convention, locked.other)
         )
         shown, missing = reply.text[:EXCERPT], no_reply(reply)
-        items[agent.name].append(Scored(question, condition, scored, turned, shown, call.key, missing))
+        items[agent.name].append(Scored(question, condition, scored, other, shown, call.key, missing))
     return items
 
 

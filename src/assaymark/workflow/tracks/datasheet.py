@@ -75,7 +75,7 @@ def point_measurements(
             scores[grade.trajectory].append({AGGREGATE: mean, **grade.scores})
     scored = [(stimulus, each) for stimulus in stimuli for each in scores.get(stimulus.id, ())]
     vacuum, ladder, filler = (
-        [(one, each) for one, each in scored if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
+        [(text, each) for text, each in scored if text.variant == kind] for kind in ("vacuum", "ladder", "filler")
     )
     tokens = {stimulus.id: stimulus.tokens for stimulus in stimuli}
     rng = np.random.default_rng([seed, 9])
@@ -87,7 +87,7 @@ def point_measurements(
             vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[stimulus.task for stimulus, _ in vacuum],
             filler_scores=[each[name] for _, each in filler], filler_tasks=[stimulus.task for stimulus, _ in filler],
             filler_levels=[float(stimulus.level) for stimulus, _ in filler],
-            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng, scale=scale,
+            filler_tokens=[text.tokens - tokens[text.parent or text.id] for text, _ in filler], rng=rng, scale=scale,
         )  # fmt: skip
     return tuple(measurements)
 
@@ -201,15 +201,15 @@ def measure_judges(
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], rubric: Rubric) -> None:
     unknown = [(judge.name, dimension_problem(judge.model, rubric.names)) for judge in judges]
-    if problems := [Problem(name, what) for name, what in unknown if what is not None]:
+    if problems := [Problem(name, problem) for name, problem in unknown if problem is not None]:
         raise InputError(f"rubric {rubric.version}", problems)
     problems, built_in = [] if judges else [Problem("", "no judge is named")], sorted({*PLANTED, *texts.PLANTED_PAIRS})
     for judge in judges:
         unfit = f"{judge.model} is no judge of texts; built-in ones: {', '.join(built_in)}"
         other = unfit if judge.model.startswith("reference/") and judge.model not in built_in else None
         named = (unknown_model(judge.model, models) or other, *texts.pair_argument_problems(judge.model, judge.args))
-        found = (*named, *provider_argument_problems(judge.model, judge.args))
-        problems += [Problem(judge.name, what) for what in found if what is not None]
+        reasons = (*named, *provider_argument_problems(judge.model, judge.args))
+        problems += [Problem(judge.name, reason) for reason in reasons if reason is not None]
     names = Counter(judge.name for judge in judges)
     problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
     if problems:
@@ -355,11 +355,11 @@ def datasheet_pages(
     answers: AnswerIndex | None = None, read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """Yield the pages of judges' answers, the page of each judge, and the page that compares them."""
-    frame, book = frame or judges_frame(), answers or AnswerIndex.of({}, {})
-    yield from answer_pages(book, frame, read)
+    frame, index = frame or judges_frame(), answers or AnswerIndex.of({}, {})
+    yield from answer_pages(index, frame, read)
     for sheet in sheets:
         others = [other for other in sheets if other.judge != sheet.judge]
-        yield from render_datasheet(sheet, others, frame, book.rests).items()
+        yield from render_datasheet(sheet, others, frame, index.rests).items()
     yield from render_comparison(sheets, agreement, frame).items()
 
 

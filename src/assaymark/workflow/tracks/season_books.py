@@ -18,7 +18,7 @@ from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
 from assaymark.portfolio import broker
-from assaymark.portfolio.broker import Book, Order
+from assaymark.portfolio.broker import Account, Order
 from assaymark.records import Bar, Decision, Outcome
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Marks = Mapping[str, tuple[float, str]]
 """The last known close of each instrument, with its day."""
 
-Baseline = tuple[Book, Mapping[str, float]]
+Baseline = tuple[Account, Mapping[str, float]]
 """The portfolio of a baseline, and the weights that it buys on the next day with data."""
 
 TOO_MANY: Final = "beyond-count"
@@ -52,7 +52,7 @@ _TIMES_USUAL: Final = 10.0
 class AccountDay:
     """The effect of one day on an agent's portfolio. ``notes`` tell the agent which of its orders were not executed."""
 
-    book: Book
+    book: Account
     nav: SeasonNav
     fills: tuple[SeasonFill, ...] = ()
     rejections: tuple[SeasonRejection, ...] = ()
@@ -73,7 +73,9 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     return dict(sorted({**marks, **closes}.items()))
 
 
-def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> AccountDay:
+def settle_account(
+    season: Season, agent: str, book: Account, last: Decision | None, day: Day, marks: Marks
+) -> AccountDay:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its portfolio at the close."""
     most, rules = season.rules.max_orders, season.rules
     if last is None:
@@ -99,7 +101,7 @@ def settle_account(season: Season, agent: str, book: Book, last: Decision | None
 
 
 def settle_orders(
-    season: Season, agent: str, book: Book, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
+    season: Season, agent: str, book: Account, orders: Sequence[Order], day: Day, marks: Marks, source: str = "",
     refused: Sequence[SeasonRejection] = (),
 ) -> AccountDay:  # fmt: skip
     """Settle orders as `settle_account` does; ``source`` is the id of their decision."""
@@ -112,7 +114,7 @@ def settle_orders(
     ]
     if ended:
         cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in fills)
-        book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
+        book = Account(cash, {name: units for name, units in book.positions.items() if name not in ended})
     # splits and dividends, each with a sentence for the agent
     for name, action in [(held, action) for held in sorted(book.positions) for action in due_actions(held, day, marks)]:
         before, book = book, book.acted(name, action.split, action.dividend)
@@ -149,23 +151,23 @@ def settle_orders(
     return AccountDay(settled.book, nav, tuple(fills), (*refused, *rejections), actions=tuple(notes))
 
 
-def value_account(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
+def value_account(agent: str, now: str, state: str, account: Account, marks: Marks, costs: float = 0.0) -> SeasonNav:
     """Value a portfolio at the last known closes."""
-    positions = dict(sorted(book.positions.items()))
-    nav = Book(book.cash, positions).nav({name: marks[name][0] for name in positions})
+    positions = dict(sorted(account.positions.items()))
+    nav = Account(account.cash, positions).nav({name: marks[name][0] for name in positions})
     stale = tuple(name for name in positions if marks[name][1] != now)
-    return SeasonNav(now, agent, state, book.cash, nav, costs, positions, stale)
+    return SeasonNav(now, agent, state, account.cash, nav, costs, positions, stale)
 
 
 def settle_baseline(
     season: Season, name: str, baseline: Baseline, day: Day, marks: Marks, classes: Mapping[str, str], begins: bool
 ) -> tuple[Baseline, SeasonNav]:
     """Settle a baseline: on the first day with data it chooses weights, buys on the next one, and then holds."""
-    book, weights = baseline
+    account, weights = baseline
     cost = 1.0 + season.rules.cost_bps / 1e4  # the weight covers purchase and cost, so that cash suffices
     orders = [Order(symbol, "buy", weight=share / cost) for symbol, share in sorted(weights.items())]
     ruled = season.model_copy(update={"rules": season.rules.model_copy(update={"excess": "cut"})})
-    settled = settle_orders(ruled, name, book, orders, day, marks)
+    settled = settle_orders(ruled, name, account, orders, day, marks)
     there = [symbol for symbol in day.universe if symbol in day.quotes] if begins else []
     shares: Mapping[str, float] = {}
     if name == EQUAL_WEIGHT:
@@ -177,7 +179,7 @@ def settle_baseline(
 
 
 def reconcile(
-    season: Season, before: Book, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
+    season: Season, before: Account, after: AccountDay, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
     """Reconcile an agent's fills and portfolio of a day with each other and with the day's bars, for the journal."""
     marks, symbols = marks or {}, sorted(before.positions)
@@ -186,9 +188,9 @@ def reconcile(
         for fill in after.fills
         if fill.kind not in (SPLIT, DIVIDEND)
     )
-    for one in (action for name in symbols for action in due_actions(name, day, marks)):
-        before = before.acted(one.instrument, one.split, one.dividend)
-    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
+    for event in (action for name in symbols for action in due_actions(name, day, marks)):
+        before = before.acted(event.instrument, event.split, event.dividend)
+    step = broker.StatedStep(record_id, fills, book=Account(after.nav.cash, after.nav.positions), bars=day.quotes)
     result = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [result.checks[kind], result.passed[kind]] for kind in broker.RELIABILITY if result.checks[kind]}
     kinds = {"negative-position": "position"}
@@ -201,7 +203,7 @@ def reconcile(
         # a price move since the last close that no corporate action explains
         price, of = marks[name]
         close = day.quotes[name].close or price
-        worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
+        worth, actions = Account(0.0, {name: 1.0}), due_actions(name, day, marks)
         for action in actions:
             worth = worth.acted(name, action.split, action.dividend)
         move = abs(math.log(worth.nav({name: close}) / price))
@@ -225,20 +227,20 @@ def outcomes_of(season: Season, entries: Sequence[DayEntry]) -> Iterator[Outcome
     if len(days) < 2:
         return
     for agent in season.agents:
-        own, even = (
+        agent_navs, even = (
             [float(day.record[of][name]["nav"]["nav"]) for day in days]
             for of, name in (("agents", agent.name), ("baselines", EQUAL_WEIGHT))
         )
         ids = [
-            next(one for one in day.record["decisions"] if one["agent"]["id"] == agent.name and one["replicate"] == 1)
+            next(row for row in day.record["decisions"] if row["agent"]["id"] == agent.name and row["replicate"] == 1)
             for day in days
         ]
-        spans = [(at, NEXT, own[at], even[at], late) for at, late in pairwise(range(len(days)))]
+        spans = [(at, NEXT, agent_navs[at], even[at], late) for at, late in pairwise(range(len(days)))]
         spans.append((-1, WHOLE, season.capital, season.capital, len(days) - 1))
         for at, horizon, worth, base, late in spans:
             if worth > 0:
                 yield Outcome(
-                    str(ids[at]["record_id"]), horizon, value=own[late] / worth - 1.0,
+                    str(ids[at]["record_id"]), horizon, value=agent_navs[late] / worth - 1.0,
                     benchmark=even[late] / base - 1.0 if base > 0 else None, resolved_at=days[late].moment,
                     source="books of the season at its closes",
                 )  # fmt: skip
@@ -268,7 +270,7 @@ def find_due_days(locked: LockedSeason, done: date | None, now: datetime) -> Due
     days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
     due = set(clock.due(done, now))  # first, because it refuses a time without a zone
     due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
-    sources, found, lost = [(clock, newest)], list[tuple[date, SeasonData]](), list[date]()
+    sources, ready, lost = [(clock, newest)], list[tuple[date, SeasonData]](), list[date]()
     for day in sorted(due):
         # The newest market with bars of the day; an older one is opened only if no newer one has any.
         market = next((data for clock, data in sources if clock.knows(day)), None)
@@ -284,9 +286,9 @@ def find_due_days(locked: LockedSeason, done: date | None, now: datetime) -> Due
             announced, overdue = f"waiting for the data of {day} until {by}{then}", ""
             if now >= deadline:
                 announced, overdue = "", f"{day}: its data are overdue since {by}; {there}"
-            return DueDays(tuple(found), end, tuple(lost), day, announced, overdue)
+            return DueDays(tuple(ready), end, tuple(lost), day, announced, overdue)
         if market is None:
             lost.append(day)
-        found.append((day, market or newest))
+        ready.append((day, market or newest))
     end = max((clock.reached for clock, _ in sources if clock.reached), default=None)
-    return DueDays(tuple(found), end, tuple(lost))
+    return DueDays(tuple(ready), end, tuple(lost))

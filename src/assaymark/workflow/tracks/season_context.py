@@ -23,7 +23,7 @@ from assaymark.errors import ModelError, StoppedError
 from assaymark.judging.season.record import ACTION
 from assaymark.market import Filing
 from assaymark.market.history import FIELDS, Day, shown_prices
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.prompting import material_blocks, moment, row
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
@@ -62,11 +62,11 @@ class DayMaterial:
     sections: dict[str, Text]
 
 
-def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
-    """Return the shared context of a day: instruments that can be traded or are ``held``, with bars, splits, dividends,
-    sector and filings; macro series; and news.
+def day_material(season: Season, day: Day, owned: Collection[str]) -> DayMaterial:
+    """Return the shared context of a day: instruments that can be traded or are ``owned``, with bars, splits,
+    dividends, sector and filings; macro series; and news.
     """
-    series = _series_of(season, day, held)
+    series = _series_of(season, day, owned)
     listings, at, macro = {listing.id: listing for listing in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
         Fact(f"{bars.instrument}.price", bars.instrument, "price", bars.close[-1], "price", at, bars.times[-1], "close")
@@ -135,9 +135,9 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
-def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
+def agent_context(shared: DayMaterial, account: Account, nav: float, currency: str, prompt: str) -> Context:
     """Return the context of one agent: the shared one with its portfolio and prompt."""
-    holdings = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
+    holdings = Portfolio(currency, account.cash, nav, positions=dict(sorted(account.positions.items())))
     return replace(shared.context, portfolio=holdings, prompt=prompt)
 
 
@@ -187,7 +187,7 @@ def _listed(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
     return canonical_json(instruments), {label: llm.fenced_text((label, text)) for label, text in blocks.items()}
 
 
-def _series_of(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]:
+def _series_of(season: Season, day: Day, owned: Collection[str]) -> tuple[Series, ...]:
     """Return the last bars of the shown instruments; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
@@ -207,7 +207,7 @@ def _series_of(season: Season, day: Day, held: Collection[str]) -> tuple[Series,
             stamps, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
             more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
-        if close and (offered or name in held):
+        if close and (offered or name in owned):
             complete = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
             series.append(Series(name, INTERVAL_S, stamps, close, **complete))
     return tuple(series)
@@ -315,8 +315,8 @@ def ask_agents(
         raise StoppedError(f"stopped: {advice}")
     failed = {failure.key: failure.reason for failure in summary.failed}
     replies = dict(ledger.replies([call.key for _, _, call in calls]))
-    purse, stopped = budget_of(models), {}
-    if live and summary.stopped and not (purse is not None and purse.stopped):
+    budget, stopped = budget_of(models), {}
+    if live and summary.stopped and not (budget is not None and budget.stopped):
         # providers that stopped answering: a live season continues without them
         stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
     elif summary.stopped or summary.left:
@@ -340,13 +340,13 @@ def ask_agents(
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.DecisionKey(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
-        made = llm.decision_of(spec, context, place, reply, call.key, cost)
-        raw = None if lost else made.call.raw_object  # no call was made
+        base = llm.decision_of(spec, context, place, reply, call.key, cost)
+        raw = None if lost else base.call.raw_object  # no call was made
         decision = replace(
-            made, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
-            episode_id=f"{season.name}-{day}", replicate=trial, flags=(*made.flags, llm.ABSENT) if lost else made.flags,
-            call=replace(made.call, seconds=None, timing_source="absent", raw_object=raw),
+            base, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
+            episode_id=f"{season.name}-{day}", replicate=trial, flags=(*base.flags, llm.ABSENT) if lost else base.flags,
+            call=replace(base.call, seconds=None, timing_source="absent", raw_object=raw),
             provenance=Provenance(source="assaymark season"),
         )  # fmt: skip
-        decisions.append((decision, made.call.seconds))
+        decisions.append((decision, base.call.seconds))
     return decisions

@@ -26,7 +26,7 @@ from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
 from assaymark.notebook import CommandResult
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio.broker import Account
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, print_raised
@@ -227,7 +227,7 @@ def start_season(
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """Return the calls to agents on a day with untouched portfolios, replicates included."""
-    start = Book(season.capital)
+    start = Account(season.capital)
     settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
     shared, asked = _day_contexts(season, day, agents, settled)
     return [call for each in asked for _, _, call in agent_calls(season, each, shared)]
@@ -294,9 +294,9 @@ def _run_days(
                 for number, (day, data) in enumerate(arrivals.days):
                     note("days", number, len(due))
                     session.digest = data.digest
-                    own = clock if data is locked.data else data.clock(locked.season)
+                    day_clock = clock if data is locked.data else data.clock(locked.season)
                     with watched(silent):  # count days, not the calls of each
-                        session.do(own.day(day, after=journal.last))
+                        session.run_day(day_clock.day(day, after=journal.last))
                 note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
@@ -306,9 +306,9 @@ def _run_days(
         # The days without a usable reply by agent: not reached (absent), or reached in vain (mute).
         absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
-        for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
-            if {*one["flags"]} & {*NOT_USABLE}:
-                (absent if ABSENT in one["flags"] else mute)[one["agent"]["id"]].append("; ".join(one["missing"]))
+        for row in (row for entry in entries for row in entry.record["decisions"] if row["replicate"] == 1):
+            if {*row["flags"]} & {*NOT_USABLE}:
+                (absent if ABSENT in row["flags"] else mute)[row["agent"]["id"]].append("; ".join(row["missing"]))
         waiting = [arrivals.announced] if arrivals.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
         lines = waiting or ([] if arrivals.overdue else [begins])
@@ -340,8 +340,8 @@ class SeasonState:
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
-        start, universe = Book(self.season.capital), set(locked.data.universe)
-        self.held = {agent.name: start for agent in self.season.agents}
+        start, universe = Account(self.season.capital), set(locked.data.universe)
+        self.accounts = {agent.name: start for agent in self.season.agents}
         self.decided: dict[str, Decision] = {}  # by agent, the decision whose orders fill next
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
         both = {*books.SIXTY_FORTY_OF} <= {*self.classes.values()}  # 60/40 needs equities and bonds
@@ -356,20 +356,21 @@ class SeasonState:
         pending = {agent["pending"] for agent in last["agents"].values()} - {None}
         decisions: dict[str | None, Any] = {None: None}
         for entry in reversed(journal.entries):
-            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in pending}
+            decisions |= {raw["record_id"]: raw for raw in entry.record["decisions"] if raw["record_id"] in pending}
             if pending <= decisions.keys():
                 break
         for name, one in last["agents"].items():
             positions = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            self.held[name] = Book(float(one["account"]["cash"]), positions)
+            self.accounts[name] = Account(float(one["account"]["cash"]), positions)
             if (raw := decisions[one["pending"]]) is not None:
                 self.decided[name] = _parse_record(Decision, raw)
         for name, one in last["baselines"].items():
-            self.baselines[name] = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"])), dict(one["wanted"])
+            nav, wanted = one["nav"], one["wanted"]
+            self.baselines[name] = Account(float(nav["cash"]), dict(nav["positions"])), dict(wanted)
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
-    def do(self, day: Day) -> None:
+    def run_day(self, day: Day) -> None:
         """Run one day for all agents: settle their orders, show them the day, ask them, and record it.
 
         On a day without data nothing is traded, and orders wait for the next day with data.
@@ -382,19 +383,19 @@ class SeasonState:
                 if name in self.acted
             }
             if any(done.values()):
-                left = {
+                remaining = {
                     name: [one for one in ones if one not in done.get(name, ())] for name, ones in day.actions.items()
                 }
-                day = replace(day, actions={name: tuple(actions) for name, actions in left.items()})
+                day = replace(day, actions={name: tuple(actions) for name, actions in remaining.items()})
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
-        before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
+        before, due, marks, now = self.accounts, self.decided, self.marks, str(day.date)
         settled, baselines = dict[str, AccountDay](), dict[str, Any]()
-        for name, book in before.items():
+        for name, account in before.items():
             if day.quotes:
-                settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
+                settled[name] = books.settle_account(season, name, account, due.get(name), day, marks)
             else:
-                settled[name] = AccountDay(book, books.value_account(name, now, "no data", book, marks))
+                settled[name] = AccountDay(account, books.value_account(name, now, "no data", account, marks))
         for name, baseline in self.baselines.items():
             if not day.quotes:
                 nav = books.value_account(name, now, "no data", baseline[0], marks)
@@ -412,15 +413,15 @@ class SeasonState:
             arguments = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *arguments)
             first = {decision.agent.id: decision for decision, _ in decided if decision.replicate == 1}
-            self.held, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
+            self.accounts, self.decided = {name: settlement.book for name, settlement in settled.items()}, first
             shown, missing = {item[0].name: item for item in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, settlement in settled.items():
-            book, last, pending = self.held[name], due.get(name), self.decided.get(name)
+            account, last, pending = self.accounts[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
-                "account": {"cash": book.cash, "positions": dict(book.positions)},
+                "account": {"cash": account.cash, "positions": dict(account.positions)},
                 "pending": None if pending is None else pending.record_id,
                 "nav": to_json(settlement.nav),
                 "fills": to_json(settlement.fills),
@@ -467,15 +468,15 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
     """Write the journal as tables; equal journals give equal bytes, except in `TIMES`."""
     store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
-    made = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
-    if all(store.done(table, basis) for table in (*made, rows.NAVS)):
+    written = CONTEXTS, DECISIONS, OUTCOMES, rows.FILLS, rows.REJECTIONS, rows.TIMES, rows.BASELINES, rows.CHECKS
+    if all(store.done(table, basis) for table in (*written, rows.NAVS)):
         return
     agents = [agent for entry in entries for agent in entry.record["agents"].values()]
     baselines = [baseline for entry in entries for baseline in entry.record["baselines"].values()]
     counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
     sentences: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for name, one in (pair for entry in entries for pair in entry.record["agents"].items()):
-        result = one["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+    for name, stored in (pair for entry in entries for pair in entry.record["agents"].items()):
+        result = stored["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
         for kind, (asked, passed) in result["counts"].items():
             row = counts.setdefault((name, kind), [0, 0])
             row[0], row[1] = row[0] + asked, row[1] + passed
@@ -489,10 +490,10 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[DayE
         for agent in entry.record["agents"].values():
             if agent["context_id"] is None:
                 continue
-            book = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
+            holdings = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
             context = Context(
                 completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
-                portfolio=Portfolio(season.currency, **book), constraints=limits, missing=tuple(missing),
+                portfolio=Portfolio(season.currency, **holdings), constraints=limits, missing=tuple(missing),
             )  # fmt: skip
             raw = context_json(context, entry.facts, entry.series, entry.instruments)
             by_text[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)

@@ -20,7 +20,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
-from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
+from assaymark.judging.evidence import BORNE_OUT, ContextIndex, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
 from assaymark.judging.season.record import BOOK_STAGES, Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import thrashing
@@ -28,7 +28,7 @@ from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
 from assaymark.metrology.estimates import number
 from assaymark.portfolio import performance
-from assaymark.portfolio.broker import RELIABILITY, Book
+from assaymark.portfolio.broker import RELIABILITY, Account
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
 from assaymark.workflow.run_folder import RunFolder
@@ -123,13 +123,13 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         valued = [nav for nav in navs.get(decision.agent.id, ()) if nav.state == "ok" and nav.day >= time.day]
         if season.recorded:
             nav = next((nav for nav in valued if nav.day == time.day), None)
-            book, paid = stated_book(decision), []
+            account, paid = stated_book(decision), []
         else:
             nav = next((nav for nav in valued if nav.day > time.day), None)
             paid = [fill for fill in fills.get("", ()) if nav and (fill.agent, fill.day) == (nav.agent, nav.day)]
-            book = None if nav is None else Book(nav.cash, nav.positions)
+            account = None if nav is None else Account(nav.cash, nav.positions)
         all_fills, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
-        fields = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
+        fields = refused.get(name, ()), account, number, time.seconds, worth, tuple(wrong[name])
         return StepRecord(time.day, decision, all_fills, *fields)
 
     shown = {decision.context_id for decisions in decided.values() for decision in decisions}
@@ -147,18 +147,18 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates if season.replicates > 1 else {}, tuple(one for one in of_plan(OUTCOMES) if one.record_id in times),
+        replicates if season.replicates > 1 else {}, tuple(row for row in of_plan(OUTCOMES) if row.record_id in times),
         {name: navs.get(name, ()) for name in names}, baselines, checks,
         any(context.completeness != "complete" for context in contexts.values()),
     )  # fmt: skip
 
 
-def stated_book(decision: Decision) -> Book | None:
+def stated_book(decision: Decision) -> Account | None:
     """Return the portfolio that a log states after a decision; None if it states none."""
     held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
     if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
         return None
-    return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
+    return Account(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
@@ -192,9 +192,9 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGra
             for step in steps:
                 moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != rows.SPLIT)
                 fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
-            turned, trades = thrashing(list(fills.values()), WITHIN)
-            trips, across = len(turned), len(days)
-            names = Counter(symbol for symbol, *_ in turned)
+            reversed_by, trades = thrashing(list(fills.values()), WITHIN)
+            trips, across = len(reversed_by), len(days)
+            names = Counter(symbol for symbol, *_ in reversed_by)
             by_symbol = dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
             detail = {"within": WITHIN, "trades": trades, "by_symbol": by_symbol}
         yield measured(
@@ -281,9 +281,9 @@ def ledger_measurements(
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
         needed = {contexts[row.decision] for row in of_agent if row.decision in contexts}
-        materials = {name: Material.of(material.contexts[name]) for name in sorted(needed) if name in material.contexts}
+        visible = {name: ContextIndex.of(material.contexts[name]) for name in sorted(needed & material.contexts.keys())}
         with suppress(NotMeasurableError):
-            value, about, parts = chance_corrected(of_agent, materials, contexts, rng)
+            value, about, parts = chance_corrected(of_agent, visible, contexts, rng)
             shares = {name: parts[name] for name in ("observed", "chance")}
             detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
@@ -384,8 +384,8 @@ def season_notes(
     refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
     if agents := sorted(name for name, n in refused.items() if n):
         yield said("note.rejected", n=sum(refused.values()), agents=tuple(agents))
-    same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
-    totals = {one.labels["agent"] for one in measurements if one.name == TOTAL and one.value is not None}
+    same = {item.labels["of"] for item in measurements if item.name == NOISE and item.state == IDENTICAL}
+    totals = {item.labels["agent"] for item in measurements if item.name == TOTAL and item.value is not None}
     if agents := sorted(same & totals):
         yield said("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):

@@ -100,9 +100,9 @@ class SeasonAsker:
             if lost:
                 require_not_stopped(summary, self.folder)
                 advice = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-                purse = budget_of(self.models)
-                if purse is not None and purse.stopped is not None:
-                    raise ModelError(f"{purse.stopped}; {advice}", retryable=True)
+                budget = budget_of(self.models)
+                if budget is not None and budget.stopped is not None:
+                    raise ModelError(f"{budget.stopped}; {advice}", retryable=True)
                 failed = {failure.key: failure.reason for failure in summary.failed}
                 unasked = [key for key in lost if key not in failed]
                 if unasked and not summary.stopped:
@@ -114,38 +114,38 @@ class SeasonAsker:
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """Return the grades of all tasks, requested part by part; a task without a usable reply has grades too."""
-        found: dict[int, HorizonGrades] = {}
-        while len(found) < len(tasks):
+        graded_by: dict[int, HorizonGrades] = {}
+        while len(graded_by) < len(tasks):
             due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
-                if at not in found:  # records that are graded are not parsed again in later rounds
+                if at not in graded_by:  # records that are graded are not parsed again in later rounds
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
-                        found[at] = graded[0]
+                        graded_by[at] = graded[0]
             self.ask(due, unusable_of(due))
         again = self.seconds  # a part whose second call counts has the key of that call
-        for at, one in found.items():
+        for at, result in graded_by.items():
             parts = (
                 replace(part, call_key=again[part.call_key], first_key=part.call_key)
                 if part.call_key in again
                 else part
-                for part in one.parts
+                for part in result.parts
             )
-            found[at] = replace(one, parts=tuple(parts))
-        return [found[at] for at in range(len(tasks))]
+            graded_by[at] = replace(result, parts=tuple(parts))
+        return [graded_by[at] for at in range(len(tasks))]
 
     def guesses(self, probes: Sequence[Probe]) -> list[rows.SeasonGuess]:
         """Return the author guesses of the probes."""
         self.ask([planned for planned, _ in probes])
-        found = []
+        guesses = []
         for planned, period in probes:
             call, (author, options) = planned.call, planned.about
             read = planned.read(self.replies[call.key])
             key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
             of = author, planned.judge.name, call.trial
-            found.append(rows.SeasonGuess(*of, period, len(options), read.state, guess, key))
-        return found
+            guesses.append(rows.SeasonGuess(*of, period, len(options), read.state, guess, key))
+        return guesses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,8 +262,8 @@ def judged_lines(
     soon = "" if _is_over(season, last) else "; the season is not over, and is graded anew when it has gone on"
     graded = f"{counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"
     states: dict[str, list[str]] = {}
-    for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
-        states[what] = [grade.score.grades.state for grade in grades if grade.scope == scope]
+    for scope, label in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
+        states[label] = [grade.score.grades.state for grade in grades if grade.scope == scope]
     outcomes = [(grade.judge, grade.score.outcome) for grade in grades if grade.score.outcome is not None]
     states["outcomes"] = [outcome.state for _, outcome in outcomes]
     states["author identification"] = [guess.state for guess in guesses]
@@ -346,8 +346,8 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> CommandResul
         grades += human_rows(_human_grades(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
-            what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
-            raise ModelError(f"{folder.path}: {what}, and the same command asks again", retryable=True)
+            problem = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
+            raise ModelError(f"{folder.path}: {problem}, and the same command asks again", retryable=True)
         records = [part for part in parts if part.scope == "whole"]
         replaced = [
             rows.SeasonReplaced(part.agent, line.name, line.state, line.count, line.why)
@@ -390,16 +390,16 @@ def judged_frame(folder: RunFolder) -> SamplingFrame:
     stored, store = stored_season(folder), Store(folder)
     season, drawn = stored.season, stored_draw(folder) is not None
     if not (drawn or is_judged(store, stored)):
-        what = "is not judged as it is now, so nobody knows which periods a sample is of"
-        raise InputError(str(folder.path), [Problem("", f"{what}; first run: assaymark season judge {folder.path}")])
+        problem = "is not judged as it is now, so nobody knows which periods a sample is of"
+        raise InputError(str(folder.path), [Problem("", f"{problem}; first run: assaymark season judge {folder.path}")])
     grades = store.read(rows.GRADES)
     if not (drawn or _is_over(season, last := max(grade.last for grade in grades))):
-        what = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
-        raise InputError(str(folder.path), [Problem("", what)])
+        problem = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
+        raise InputError(str(folder.path), [Problem("", problem)])
     records, clusters = rows.judged_periods(grades)
     if not records:
-        what = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
-        raise InputError(str(folder.path), [Problem("", what)])
+        problem = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
+        raise InputError(str(folder.path), [Problem("", problem)])
     return SamplingFrame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
 
 
@@ -411,15 +411,15 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """Raise `InputError` if no judge can grade the season, or no decision was made yet."""
     if not season.model_judges and not _human_grades(store):
         people = any(judge.human for judge in season.panel)
-        what = "this season has no panel of models that could grade it"
+        problem = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
         if people:
             then = f"read what people graded with: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{what}; {then}")])
+        raise InputError(str(folder.path), [Problem("", f"{problem}; {then}")])
     if not store.rows(rows.TIMES):  # records imported before the season was locked have no times
         verb = "init FILE --out" if season.recorded else "run"
-        what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
-        raise InputError(str(folder.path), [Problem("", what)])
+        problem = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
+        raise InputError(str(folder.path), [Problem("", problem)])
 
 
 def _human_grades(store: Store) -> Sequence[Judgment]:
@@ -446,7 +446,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
     calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
     estimate = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
-        estimate = estimate.noting(
+        estimate = estimate.with_note(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
         )
     return estimate
@@ -480,7 +480,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
     estimate = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
-        estimate = estimate.noting(
+        estimate = estimate.with_note(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
         )
     return estimate

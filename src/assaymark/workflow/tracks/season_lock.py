@@ -153,10 +153,10 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
     elif data is None:
         data = open_market(season, str(folder.plan), stored.data.universe)
     if _input_digests(season, data) != stored.inputs:
-        what = "records" if season.recorded else "market"
+        noun = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
-            f"{folder.path}: the {what} changed after the lock (now {data.digest[:24]}..., locked "
+            f"{folder.path}: the {noun} changed after the lock (now {data.digest[:24]}..., locked "
             f"{stored.inputs.get('market', '')[:24]}...); put them back, or {instead}"
         )
     return replace(stored, data=data)
@@ -228,8 +228,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         if market.live and not (folder / "snapshot.json").is_file():  # a growing source, latest snapshot first
             snapshots = [path.parent for path in folder.glob("*/snapshot.json")]
             if not snapshots:
-                what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
-                raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
+                problem = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+                raise InputError(str(folder), [Problem("", f"{problem} {folder}/DAY")])
             by_time = sorted((read_manifest(path).origin.retrieved_at, path.name, path) for path in snapshots)
             folder, *others = (path for *_, path in reversed(by_time))
             earlier = tuple(others)
@@ -244,8 +244,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         unknown = [name for name in selection if name not in ids]
         problems += [Problem("universe", str(UnknownNameError("instrument", name, ids))) for name in unknown]
     elif selection > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
-        universe, what = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
-        problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
+        universe, problem = (), f"{selection} instruments are asked for, and {len(there)} trade on {days.first}"
+        problems.append(Problem("universe", f"{problem}; allowed: 1 to {len(there)}"))
     else:  # by asset class in turn, so that a small universe is mixed
         hands = [[listing.id for listing in there if listing.asset_class == name] for name in CLASSES]
         dealt = [instrument for row in zip_longest(*hands) for instrument in row if instrument is not None][:selection]
@@ -256,8 +256,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
         for name, day, early in (("first", days.first, days.first < first), ("last", days.last, False)):
             if early or (day > last and not market.live):
-                what = f"{day} lies outside of the market: the market has days from {first} to {last}"
-                problems.append(Problem(f"calendar.{name}", what))
+                problem = f"{day} lies outside of the market: the market has days from {first} to {last}"
+                problems.append(Problem(f"calendar.{name}", problem))
     problems += _unadjusted(season, history, universe)
     if problems:
         raise InputError(source, problems)
@@ -283,9 +283,9 @@ def _unadjusted(season: Season, history: History, universe: Sequence[str]) -> li
     if not season.market.live or not unsaid:
         return []
     names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
-    what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
+    problem = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
     needs = "a live season needs to know: give each bar an adj_factor (1 where nothing is adjusted)"
-    return [Problem("market", f"{what}; {needs}, or list splits and dividends on their ex-dates")]
+    return [Problem("market", f"{problem}; {needs}, or list splits and dividends on their ex-dates")]
 
 
 def _check_season(
@@ -375,14 +375,14 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
     if not (contents and folder.has_ledger and all(contents.values())):
         fmt = market.format if market is not None else "FORMAT"
-        what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
-        raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
+        problem = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
+        raise InputError(source, [*problems, Problem("market.source", f"{problem} {folder.path}")])
     if market is None:
         raise InputError(source, problems)
     files = _source_files(folder, market, problems)
     every = store.read(DECISIONS)
     is_known = market.format in importers.IMPORTERS
-    tracks = sorted({one.episode_id for one in every}) if is_known and importers.IMPORTERS[market.format].track else []
+    tracks = sorted({row.episode_id for row in every}) if is_known and importers.IMPORTERS[market.format].track else []
     of_track = [decision for decision in every if not tracks or decision.episode_id == market.track]
     honest = [decision for decision in of_track if decision.derivation.kind == "honest"]
     if tracks and market.track not in tracks:
@@ -407,15 +407,15 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
             more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
-            what = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
-            problems.append(Problem(f"agents.{agent}", what))
+            problem = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
+            problems.append(Problem(f"agents.{agent}", problem))
     if problems:
         raise InputError(source, problems)
     read = importers.IMPORTERS[market.format].track
     track = None if read is None else read(files, market.track)
     if track is not None and any(decision.record_id not in track.days for decision in chosen):
-        what = "its source files are of another import than its decisions; import the files into a new run folder"
-        raise LedgerError(f"{folder.path}: {what}")
+        problem = "its source files are of another import than its decisions; import the files into a new run folder"
+        raise LedgerError(f"{folder.path}: {problem}")
     stated = {} if track is None else track.days
     days = {decision.record_id: stated.get(decision.record_id, str(decision.decided_at.date())) for decision in chosen}
     agents = {decision.agent.id: decision.agent for decision in eligible}
@@ -425,9 +425,9 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         first=min(days.values()), last=max(days.values()), replicates=max(decision.replicate for decision in chosen),
         capital=None if track is None else track.capital, currency=None if track is None else track.currency,
     )  # fmt: skip
-    left = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
-    left_note = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if left else ())
+    excluded = sum(decision.agent.id in names and bool(out & {*decision.flags}) for decision in honest)
+    left_note = f"{excluded} of {excluded + len(chosen)} records are left out for their flags (market.exclude_flags)"
+    return ImportedSeason(follows, chosen, days, track, contents, (left_note,) if excluded else ())
 
 
 def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> None:
@@ -439,7 +439,7 @@ def write_season(folder: RunFolder, records: ImportedSeason, plan_hash: str) -> 
     tables = dict[RecordTable[Any], list[Any]]()
     if track is not None:
         tables[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
-        tables[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
+        tables[rows.NAVS] = [nav for row in track.books if (nav := rows.SeasonNav(*row)).agent in agents]
         tables[rows.BASELINES] = [rows.SeasonNav(*row) for row in track.baselines]
         tables[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
     tables[rows.TIMES] = [

@@ -103,15 +103,15 @@ def season_findings(
     compared = len([row for row in totals.table if row.total is not None]) > 1
     # As in `decide_season`: rankings and comparisons with a baseline share the error rate.
     baseline = SeasonGates().baseline
-    shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == baseline for one in earned)
+    shared = compared and any(item.name == "season.excess" and item.labels["baseline"] == baseline for item in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
     orders = [*season_orders(totals, families, tokens, inference, season.claims, order)]
-    found = [
+    items = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.heard, plan, LEVEL, agreement, order),
+        kappa_measurement(totals.active, plan, LEVEL, agreement, order),
         *judge_measurements(totals, families, tokens, LEVEL, order),
-        *judge_noise(totals.heard),
+        *judge_noise(totals.active),
         *probe_measurements(judged.guesses, level=LEVEL),
     ]
     states: dict[str, Counter[str]] = defaultdict(Counter)  # by judge, the states of its replies
@@ -124,18 +124,18 @@ def season_findings(
         kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
         share, method = sum(kinds.values()) / counts.total(), "share of replies that are no answer in the form that was"
         count, detail = (counts.total(), "replies"), kinds | dict(lacking.get(judge, {}))
-        found.append(measured("season.invalid", {"judge": judge}, share, count, f"{method} asked for", detail=detail))
-    found += [*agent_measurements(material, grades), *earned]
-    found += ledger_measurements(material, judged.evidence, grades, rows)
-    found += measure_panel.flagged_measurements(flagged, level=LEVEL)
+        items.append(measured("season.invalid", {"judge": judge}, share, count, f"{method} asked for", detail=detail))
+    items += [*agent_measurements(material, grades), *earned]
+    items += ledger_measurements(material, judged.evidence, grades, rows)
+    items += measure_panel.flagged_measurements(flagged, level=LEVEL)
     if people is not None:
         pass_mark = season.human.passed_from(0.0, SPAN)
-        found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
+        items += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
     if season.datasheets is not None:
         from assaymark.metrology.datasheet import limit_measurements
 
-        found += limit_measurements({sheet.judge: sheet for sheet in sheets}, season)
-    return found, totals.table
+        items += limit_measurements({sheet.judge: sheet for sheet in sheets}, season)
+    return items, totals.table
 
 
 def replies_lacking(
@@ -193,18 +193,18 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         scope: defaultdict(lambda: defaultdict(list)) for scope in ("period", "replicate")
     }
     states: dict[tuple[str, str], ReplyState | Literal["left out"]] = {}
-    for one in rows:
-        score, out = one.score.score, one.judge in left_out
-        if one.scope == "whole":
-            state = one.score.grades.state
-            states.setdefault((one.agent, one.judge), "left out" if out and state == "ok" else state)
+    for entry in rows:
+        score, out = entry.score.score, entry.judge in left_out
+        if entry.scope == "whole":
+            state = entry.score.grades.state
+            states.setdefault((entry.agent, entry.judge), "left out" if out and state == "ok" else state)
         if score is None or out:
             continue
-        if one.scope == "whole":
-            complete[one.agent][one.judge][one.trial] = score
+        if entry.scope == "whole":
+            complete[entry.agent][entry.judge][entry.trial] = score
         else:
-            key = (one.period, one.agent) if one.scope == "period" else (one.agent, one.replicate)
-            parts[one.scope][key][one.judge].append(score.composite)
+            key = (entry.period, entry.agent) if entry.scope == "period" else (entry.agent, entry.replicate)
+            parts[entry.scope][key][entry.judge].append(score.composite)
     means: dict[str, dict[Any, dict[Any, dict[str, float]]]] = {"period": {}, "replicate": {}}
     for scope, of in parts.items():
         for (outer, inner), row in of.items():
@@ -247,7 +247,7 @@ class SeasonTotals:
     times: Mapping[str, DecisionTime]
     agents: Mapping[str, NoiseFloor]
     silent: Collection[str]
-    heard: SeasonScores
+    active: SeasonScores
     panel: NoiseFloor
     single: NoiseFloor
     trials: int
@@ -283,18 +283,18 @@ def season_totals(
     """Compute the totals of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {}
     for agent in scores.agents:  # the panel's median in each replicate that all judges of the agent graded
-        mine = scores.replicates.get(agent, {})
-        panel = {judge for row in mine.values() for judge in row}
-        floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]])
+        runs = scores.replicates.get(agent, {})
+        panel = {judge for row in runs.values() for judge in row}
+        floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(runs.items()) if set(row) == panel]])
 
-    def heard_of(rows: Mapping[str, V]) -> dict[str, V]:
+    def active_only(rows: Mapping[str, V]) -> dict[str, V]:
         return {agent: row for agent, row in rows.items() if agent not in silent}
 
     # agreement on an empty record says nothing about judges
     active = scores if not silent else replace(
-        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=heard_of(scores.whole),
-        composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
-        periods={name: heard_of(row) for name, row in scores.periods.items()},
+        scores, agents=tuple(agent for agent in scores.agents if agent not in silent), whole=active_only(scores.whole),
+        composites=active_only(scores.composites), replicates=active_only(scores.replicates),
+        periods={name: active_only(row) for name, row in scores.periods.items()},
     )  # fmt: skip
     graded = [trials for row in active.whole.values() for trials in row.values()]
     least = min(map(len, graded), default=1)
@@ -370,13 +370,13 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         )  # fmt: skip
         of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
         yield _noise_item("season.noise", of, totals.agents[agent], "replicates")
-    left = {judge: totals.without([judge]) for judge in scores.judges}
+    remaining = {judge: totals.without([judge]) for judge in scores.judges}
     for agent, judge in product(scores.agents, scores.judges):
         graded, others = totals.row(agent).state, [name for name in scores.whole[agent] if name != judge]
         state = "no other judge" if graded in ("graded", "graded by part of the panel") else graded
         labels, count = {"agent": agent, "judge": judge}, (len(others), "judges")
         yield measured(
-            "season.without", labels, left[judge].get(agent), count, "total without one judge", state, unit=POINTS
+            "season.without", labels, remaining[judge].get(agent), count, "total without one judge", state, unit=POINTS
         )
     once = None if totals.panel.value is None else totals.panel.value * math.sqrt(totals.trials)
     more = {"trials": totals.trials, "one_grading": once}
@@ -384,11 +384,11 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
 
 
 def _noise_item(
-    name: str, labels: Mapping[str, str], floor: NoiseFloor, what: str, more: Mapping[str, Any] | None = None
+    name: str, labels: Mapping[str, str], floor: NoiseFloor, unit: str, more: Mapping[str, Any] | None = None
 ) -> Measurement:
     method = "pooled standard deviation of totals between repetitions"
     detail = {"freedom": floor.freedom, "groups": floor.groups, **(more or {})}
-    return measured(name, labels, floor.value, (floor.replicates, what), method, floor.state, detail, unit=POINTS)
+    return measured(name, labels, floor.value, (floor.replicates, unit), method, floor.state, detail, unit=POINTS)
 
 
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
@@ -417,20 +417,20 @@ def season_orders(
     def make(**parts: Any) -> Measurement:
         if parts["name"] == "panel.alpha":
             parts["n_of"] = "agents' periods"
-        made = Measurement(**parts)
-        if made.name != "contrast":
-            return made
-        high, low = made.labels["high"], made.labels["low"]
-        gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
+        item = Measurement(**parts)
+        if item.name != "contrast":
+            return item
+        high, low = item.labels["high"], item.labels["low"]
+        lead = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
         floor = gap_floor(totals.agents[high], totals.agents[low], totals.panel, totals.plan.ties.level)
         state = ""
         if floor is None:
             state = "noise-unknown"
-        elif abs(gap) <= floor + _ZERO:
+        elif abs(lead) <= floor + _ZERO:
             state = "within-noise"
-        elif gap < 0:
+        elif lead < 0:
             state = "opposite-totals"
-        return replace(made, detail={**made.detail, "totals_gap": gap, "noise_floor": floor, "unresolved": state})
+        return replace(item, detail={**item.detail, "totals_gap": lead, "noise_floor": floor, "unresolved": state})
 
     yield from measure_orders.order_measurements(comparisons, plan, make)
     yield from measure_panel.alpha_measurements(comparisons, LEVEL, make)
@@ -456,7 +456,7 @@ def season_comparisons(
     within: Collection[str] = (),
 ) -> Comparisons:  # fmt: skip
     """Return composites by period for comparing agents (only periods in ``within``); each period is its own cluster."""
-    scores = totals.heard
+    scores = totals.active
     # Without graded periods, use one empty period, in which no pair can be compared.
     periods = {name: row for name, row in scores.periods.items() if not within or name in within} or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
@@ -527,7 +527,7 @@ def judge_measurements(
 
     Self-preference is over the periods graded by every judge, or over whole records if those are too few.
     """
-    scores, one_judge = totals.heard, len(totals.heard.judges) < 2
+    scores, one_judge = totals.active, len(totals.active.judges) < 2
 
     def preferred(
         rows: Sequence[tuple[str, str, Mapping[str, float]]], consecutive: bool
@@ -591,8 +591,8 @@ def judge_measurements(
         spoken = [item for item in items if tokens.get(item[:2], 0) >= 1]
         with suppress(NotMeasurableError):
             if spoken:
-                who, periods, own, rest = zip(*spoken, strict=True)
-                slope = season_verbosity(own, rest, [tokens[item[:2]] for item in spoken], who, periods, level)
+                authors, periods, points, rest = zip(*spoken, strict=True)
+                slope = season_verbosity(points, rest, [tokens[item[:2]] for item in spoken], authors, periods, level)
                 yield verbosity(
                     slope.slope, (slope.items, "agents' periods"), slope.method, ends=(slope.low, slope.high),
                     level=level, unit="points per doubling", detail={"periods": slope.periods},

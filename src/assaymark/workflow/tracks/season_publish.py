@@ -122,13 +122,13 @@ def season_records(
     records = []
     for grade in judged.grades:
         row = rows.judgment_row(grade)
-        what = {"whole": "the whole record", "replicate": f"replicate {grade.replicate}"}.get(grade.scope, grade.period)
+        span = {"whole": "the whole record", "replicate": f"replicate {grade.replicate}"}.get(grade.scope, grade.period)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
         trial = f", trial {grade.trial}" if grade.trial > 1 else ""
         keys = [key for part in grade.score.grades.parts for key in (part.first_key, part.call_key) if key]
         records.append(
             SeasonRecord(
-                kind="grades", who=grade.judge, of=f"{grade.agent}, {what}, {grade.first} to {grade.last}{trial}",
+                kind="grades", who=grade.judge, of=f"{grade.agent}, {span}, {grade.first} to {grade.last}{trial}",
                 said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
                 usable=row.status == "ok", keys=() if grade.family == HUMAN_FAMILY else tuple(keys), about=grade.agent,
             )
@@ -260,8 +260,8 @@ def chosen_languages(codes: Sequence[str]) -> tuple[Catalogue, ...]:
             elif code.isalnum() and code.isascii():
                 texts = Catalogue.of({path.name: runs.read_text(path, "language file")}, code)
             else:
-                what = f"must begin with the code of a language, such as fr (got {code!r})"
-                problems.append(Problem(f"{language}, name", what))
+                problem = f"must begin with the code of a language, such as fr (got {code!r})"
+                problems.append(Problem(f"{language}, name", problem))
                 continue
         except InputError as exc:
             problems += [Problem(f"{language}, {inner.where}".removesuffix(", "), inner.what) for inner in exc.problems]
@@ -294,8 +294,8 @@ def season_run(
     steps = [step for days in material.steps.values() for step in days]
     days = sorted({step.day for step in steps})
     decided_at = max(step.decision.decided_at for step in steps)
-    left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
-    ahead = [day for day in left if day > days[-1]]
+    remaining = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
+    ahead = [day for day in remaining if day > days[-1]]
     next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
     sources = {step.decision.provenance.source for step in steps if step.decision.provenance}
     books = [(name, False, rows) for name, rows in material.navs.items()]
@@ -308,7 +308,7 @@ def season_run(
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in judged.evidence:
         numbers[row.decision].append(row)
-    blinding = tuple(AuditLine(one.name, one.state, one.count, one.why) for one in judged.replaced)
+    blinding = tuple(AuditLine(row.name, row.state, row.count, row.why) for row in judged.replaced)
     return index.SeasonRun(
         season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.data.universe,
         material.scoring, paths, material.steps,
@@ -331,9 +331,9 @@ def grade_views(
 ) -> tuple[index.SeasonGradeView, ...]:
     """Return the grades of whole records by agent and judge: means over trials, with the texts of the first trial."""
     by_judge: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
-    for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
-        if one.scope == "whole":
-            by_judge[one.agent, one.judge].append(one)
+    for entry in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
+        if entry.scope == "whole":
+            by_judge[entry.agent, entry.judge].append(entry)
 
     def means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
         return {name: fmean(point[name] for point in points) for name in points[0]}
@@ -381,9 +381,9 @@ _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 def claims_by_judge(grades: Iterable[rows.SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
     """Return the claims that each judge listed for an agent's whole record, in its first trial with a usable reply."""
     claims: dict[str, tuple[HorizonClaim, ...]] = {}
-    for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
-        if one.agent == agent and one.scope == "whole" and one.score.grades.state == "ok":
-            claims.setdefault(one.judge, one.score.grades.claims)
+    for entry in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
+        if entry.agent == agent and entry.scope == "whole" and entry.score.grades.state == "ok":
+            claims.setdefault(entry.judge, entry.score.grades.claims)
     return claims
 
 
@@ -395,28 +395,28 @@ def ledger_view(
     views: list[index.SeasonClaimLine] = []
     for step in horizon.steps:
         # judges' states of quotations by span, and of quotations not found; numbers by span
-        said: defaultdict[tuple[int, int, int], dict[str, str]] = defaultdict(dict)
+        states_at: defaultdict[tuple[int, int, int], dict[str, str]] = defaultdict(dict)
         lost: defaultdict[str, dict[str, str]] = defaultdict(dict)
         numbers: defaultdict[tuple[int, int, int], list[Evidence]] = defaultdict(list)
         for judge, claim in ((judge, one) for judge, ones in claims.items() for one in ones if one.step == step.number):
             spans = quoted_spans(claim.quote, step)
-            (said[spans[0]] if spans else lost[claim.quote]).setdefault(judge, claim.state)
-        quoted, ends = tuple(said), [[gap.span() for gap in _END.finditer(text.text)] for text in step.texts]
+            (states_at[spans[0]] if spans else lost[claim.quote]).setdefault(judge, claim.state)
+        quoted, ends = tuple(states_at), [[end.span() for end in _END.finditer(text.text)] for text in step.texts]
         for number in evidence.get(step.record_id, ()):
             stop = number.start + len(number.quote)
             around = [span for span in quoted if span[0] == number.part and span[1] <= number.start and stop <= span[2]]
             if not around:  # the sentence with the number, or of a very long one the text near it
                 gaps, size = ends[number.part], len(step.texts[number.part].text)
-                after = bisect_right(gaps, number.start, key=lambda gap: gap[1])
+                after = bisect_right(gaps, number.start, key=lambda pause: pause[1])
                 start = gaps[after - 1][1] if after else 0
-                end = next((gap[0] for gap in gaps[after:] if gap[0] >= stop), size)
+                end = next((pause[0] for pause in gaps[after:] if pause[0] >= stop), size)
                 around = [(number.part, max(start, number.start - _MOST_QUOTED), min(end, stop + _MOST_QUOTED))]
             for span in around:
                 numbers[span].append(number)
         context = contexts.get(step.context_id)
         facts = {} if context is None else _facts(context, chain.from_iterable(numbers.values()))
-        lines = [(step.texts[part].text[start:end], start, numbers[part, start, end], said[part, start, end], "")
-                 for part, start, end in sorted({*said, *numbers})]  # fmt: skip
+        lines = [(step.texts[part].text[start:end], start, numbers[part, start, end], states_at[part, start, end], "")
+                 for part, start, end in sorted({*states_at, *numbers})]  # fmt: skip
         lines += [(quote, 0, [], states, MISQUOTED) for quote, states in lost.items()]
         for whole, start, there, states, rule in lines:
             quote, judges = " ".join(whole.split()), dict(sorted(states.items()))
@@ -450,6 +450,6 @@ def _facts(context: Context, numbers: Iterable[Evidence]) -> dict[str, str]:
             closes = " … ".join(f"{series.close[at]:.10g}" for at in ends)
             texts[f"series:{series.instrument}"] = f"{series.instrument} close {days}: {closes}"
     if context.portfolio is not None:
-        book = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
-        texts |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
+        values = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
+        texts |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in values.items() if value is not None}
     return texts
